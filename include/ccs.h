@@ -2,13 +2,15 @@
  * descriptions of non-contiguous data, for several libraries at once, each in a context of its own. Link with libccs
  * (pkg-config ccs, CMake LCI::ccs). C99 and later, and C++. docs/guide/ccs.md explains it.
  *
- * Functions return CCS_SUCCESS, or CCS_FAILURE or CCS_NOMEM and have no effect then. A misuse, which returns
- * CCS_FAILURE, also prints one line on standard error that begins with "ccs: " and the function's name. An error that
- * no caller can be told, a call that would wait for itself, and the failure of a process end the job with such a line.
+ * Functions return CCS_SUCCESS, CCS_FAILURE or CCS_NOMEM. A function that fails has no effect. Misuse returns
+ * CCS_FAILURE and prints one line on standard error, which begins with "ccs: " and the function's name. Three kinds of
+ * errors end the job with such a line: an error that no return code can report, a call that would deadlock with itself,
+ * and the failure of a process.
  *
- * Any thread may call any function at any time, unless it is said otherwise, from CCS_init() to CCS_finalize().
- * Handlers and callbacks run in a thread that is inside a call of CCS, one at a time in each thread; those of messages
- * from one process run one after the other. All processes must be of one kind of machine: data is never converted. */
+ * Thread-safe: unless stated otherwise, any thread may call any function at any time between CCS_init() and
+ * CCS_finalize(). Handlers and callbacks run inside calls of CCS, at most one at a time in each thread. Handlers of
+ * messages from the same process run one after the other. All processes must run on machines of one kind, since data is
+ * not converted. */
 #ifndef CCS_H
 #define CCS_H
 
@@ -55,78 +57,84 @@ enum { CCS_SUCCESS = 0, CCS_FAILURE = 1, CCS_NOMEM = 2, CCS_AGAIN = 3 };
 /* Collective; waits for all processes. Calls are counted: the last CCS_finalize() ends CCS. */
 CCS_API int CCS_init();
 CCS_API int CCS_finalize();
-/* Local. All processes create contexts in the same order, so that a number means the same everywhere. */
+/* Local. All processes must create contexts in the same order, so that a number names the same context at each. */
 CCS_API int CCS_new_context(CCS_context_t* context);
-/* Waits for all processes; handlers and callbacks run meanwhile. One thread at a time. */
+/* Collective. Waits for all processes; runs handlers and callbacks meanwhile. One thread at a time may call it. */
 CCS_API int CCS_barrier();
 CCS_API int CCS_get_size(CCS_node_t* size);
 CCS_API int CCS_get_rank(CCS_node_t* rank);
-/* Runs handlers and callbacks that are due; never blocks. In a no-interrupt section it runs none. */
+/* Makes progress, and runs handlers and callbacks (none in a no-interrupt section). Never blocks. */
 CCS_API void CCS_poll();
-/* Memory that processes of the same host can access fastest; otherwise as malloc(). NULL: there is none left. */
+/* As malloc(), but processes of the same host can access the memory directly if the network supports it. Returns NULL
+ * if there is no memory. */
 CCS_API void* CCS_malloc(size_t size);
 CCS_API void CCS_free(void* p);
 
-/* --- active messages: delivered in the order of sending between each pair of processes, in all contexts --- */
+/* --- active messages: ordered between each pair of processes, across all contexts --- */
 
 CCS_API int CCS_register_handler(CCS_context_t context, unsigned handler_id, CCS_amhandler_t handler_ptr);
-/* The same by name, for each of the two kinds of handlers. `num_args` is the number of the function's own parameters
- * after buf_len; -1: not known. */
+/* The functions behind CCS_register_handler(): the first for variadic handlers, the second for handlers with ordinary
+ * parameters. `num_args`: number of parameters after buf_len, or -1 if it is unknown and not to be checked. */
 CCS_API int CCS_register_vhandler(CCS_context_t context, unsigned handler_id, CCS_amhandler_t handler_ptr);
 CCS_API int CCS_register_spread_handler(CCS_context_t context, unsigned handler_id, void (*handler_ptr)(void),
                                         int num_args);
-/* Gives a registered handler, of either kind, a pointer of the program's, until it is replaced; and returns it in the
- * handler: NULL if there is none. */
+/* The first attaches a pointer to a registered handler, until another handler is registered under its number. The
+ * second returns that pointer inside the handler; NULL if none was attached. */
 CCS_API int CCS_set_handler_data(CCS_context_t context, unsigned handler_id, void* data);
 CCS_API void* CCS_handler_data(CCS_token_t token);
-/* Sends `count` elements of `datadesc` at `buf`, packed, and num_args integers or pointers to a handler. `buf` may be
- * reused when the call returns. Must not be followed by a double or a struct. */
+/* Sends `count` elements of `datadesc` at `buf`, packed, and `num_args` integers or pointers to a handler. `buf` may be
+ * reused when the call returns. The variadic arguments must not include a double or a struct. */
 CCS_API int CCS_amrequest(CCS_context_t context, CCS_node_t node, void* buf, unsigned count, CCS_datadesc_t datadesc,
                           unsigned handler_id, unsigned num_args, ...);
-/* The same to the sender of the request whose handler calls this, in its context. CCS_FAILURE in a handler of a reply. */
+/* Sends a message to the sender of the request whose handler calls this, in the same context. Returns CCS_FAILURE in
+ * the handler of a reply. */
 CCS_API int CCS_amreply(CCS_token_t token, void* buf, unsigned count, CCS_datadesc_t datadesc, unsigned handler_id,
                         unsigned num_args, ...);
-/* Only inside the handler. */
+/* The process that has sent the message. May be called only inside the handler. */
 CCS_API int CCS_sender_rank(CCS_token_t token, CCS_node_t* sender);
 
-/* An active message of any size. At the target the handler runs in the message's turn, before any data is transferred.
- * It names the memory for the data, and a callback for its arrival, and returns CCS_SUCCESS; CCS_FAILURE refuses the
- * message; with CCS_AGAIN the handler is called again later, while messages behind it proceed. `buf` may be reused when
- * `local_done` is called; CCS_callback_status() inside it says whether the target has refused. */
+/* An active message of any size. At the target the handler runs in the order of messages, before any data is
+ * transferred. To accept the message, it stores the memory for the data and a callback that runs when the data has
+ * arrived, and returns CCS_SUCCESS. CCS_FAILURE refuses the message. With CCS_AGAIN the handler is called again later,
+ * and later messages may overtake this one. `buf` may be reused when `local_done` is called; inside it,
+ * CCS_callback_status() returns whether the target has refused the message. */
 typedef int (*CCS_amlarge_handler_t)(CCS_token_t token, size_t len, void** dest, size_t* dest_count,
                                      CCS_datadesc_t* dest_desc, CCS_callback_t* done, void** done_arg,
                                      unsigned num_args, ...);
 CCS_API int CCS_register_large_handler(CCS_context_t context, unsigned handler_id, CCS_amlarge_handler_t handler_ptr);
 CCS_API int CCS_amlarge(CCS_context_t context, CCS_node_t node, void* buf, size_t count, CCS_datadesc_t datadesc,
                         unsigned handler_id, CCS_callback_t local_done, void* local_arg, unsigned num_args, ...);
-/* Inside a callback: CCS_SUCCESS, or CCS_FAILURE if the target has refused the large message. */
+/* To be called inside a callback. Returns CCS_FAILURE if the target has refused the large message, else CCS_SUCCESS. */
 CCS_API int CCS_callback_status(void);
 
-/* --- memory that others put to and get from: registered by its owner, page by page --- */
+/* --- registration of memory that other processes put to and get from: by its owner, in units of pages --- */
 
 CCS_API int CCS_register_mem(void* addr, size_t len);
-/* Must be called before the memory is freed. Pages stay registered until the unused ones exceed the threshold. */
+/* Must be called before the memory is freed. Pages without users stay registered until their bytes exceed the
+ * threshold. */
 CCS_API int CCS_deregister_mem(void* addr, size_t len);
-/* Bytes of unused pages that are kept; default: CCS_REG_CACHE_BYTES in the environment, else 256 MiB. */
+/* Sets the threshold: the bytes of pages without users that stay registered. Default: the environment variable
+ * CCS_REG_CACHE_BYTES, else 256 MiB. */
 CCS_API int CCS_reg_cache_threshold(size_t bytes);
-/* Bytes registered, of these unused; calls of the network so far. Pointers may be NULL. */
+/* Bytes that are registered, and those of them without users; numbers of registrations and deregistrations by the
+ * network so far. Pointers may be NULL. */
 CCS_API int CCS_reg_cache_stats(size_t* registered, size_t* unused, unsigned long* registrations,
                                 unsigned long* deregistrations);
 
-/* --- remote memory access: not ordered. The callback, which may be NULL, is called here, once, when the data is in
- * the destination's memory. Both sides have the same number of bytes. --- */
+/* --- remote memory access: not ordered. The origin calls the callback, which may be NULL, once, when the data is in
+ * the destination's memory. Source and destination must have the same number of bytes. --- */
 
-/* From local src to dest at node. */
+/* Copies from local memory (src) to memory of `node` (dest). */
 CCS_API int CCS_put(CCS_node_t node, void* src_buf, size_t src_count, CCS_datadesc_t src_datadesc, void* dest_buf,
                     size_t dest_count, CCS_datadesc_t dest_datadesc, CCS_callback_t callback, void* callback_arg);
-/* From src at node to local dest. */
+/* Copies from memory of `node` (src) to local memory (dest). */
 CCS_API int CCS_get(CCS_node_t node, void* src_buf, size_t src_count, CCS_datadesc_t src_datadesc, void* dest_buf,
                     size_t dest_count, CCS_datadesc_t dest_datadesc, CCS_callback_t callback, void* callback_arg);
-/* Wait until all own operations on remote memory, to a node or to all, have completed there. */
+/* Wait until all operations of this process on memory of one node, or of all nodes, have completed there. */
 CCS_API int CCS_fence(CCS_node_t node);
 CCS_API int CCS_allfence();
-/* Writes `bytes` bytes to where *remote_ptr, at node, points, then advances *remote_ptr by `bytes`. Such puts to a
- * node are applied one after the other. */
+/* Writes `bytes` bytes to the address in *remote_ptr at `node`, then advances *remote_ptr by `bytes`. A node applies
+ * such puts one after the other. */
 CCS_API int CCS_put_indexed(CCS_node_t node, void* src, size_t bytes, void** remote_ptr, CCS_callback_t callback,
                             void* callback_arg);
 
@@ -138,9 +146,9 @@ typedef enum CCS_atomic_op {
   CCS_ATOMIC_WRITE,
   CCS_NUM_ATOMIC_OPS
 } CCS_atomic_op_t;
-/* `var`, at node, is aligned to 8 bytes. *result, which may be NULL for CCS_ATOMIC_WRITE, is the old value when the
- * callback is called. CCS_ATOMIC_COMPARESWAP stores `val` if *var is `cmp`. Atomic among all processes, accumulates, and
- * the owner's own atomic accesses. */
+/* An atomic operation on `var` at `node`, which must be aligned to 8 bytes. When the callback is called, *result is the
+ * old value; `result` may be NULL for CCS_ATOMIC_WRITE only. CCS_ATOMIC_COMPARESWAP stores `val` if *var equals `cmp`.
+ * Atomic with respect to all processes' atomic operations and accumulates, and to the owner's atomic instructions. */
 CCS_API int CCS_atomic(CCS_node_t node, CCS_atomic_op_t op, CCS_atomic_type_t* var, CCS_atomic_type_t val,
                        CCS_atomic_type_t cmp, CCS_atomic_type_t* result, CCS_callback_t callback, void* callback_arg);
 
@@ -157,33 +165,33 @@ typedef enum CCS_number {
 } CCS_number_t;
 typedef enum CCS_combine {
   CCS_SUM,
-  CCS_PROD, /* not of complex numbers */
-  CCS_MIN,  /* these two neither */
+  CCS_PROD, /* product, minimum and maximum are not defined for complex numbers */
+  CCS_MIN,
   CCS_MAX,
-  CCS_AND, /* bitwise, of integers */
+  CCS_AND, /* these are bitwise, for integers only */
   CCS_OR,
   CCS_XOR,
   CCS_NUM_COMBINES
 } CCS_combine_t;
-/* dest = dest op scale * src for each number; `scale` points to one number, or is NULL for 1. Each number (of complex
- * ones each part) is updated atomically. Numbers at the destination are aligned to their size, complex ones to half of
- * it; descriptions on both sides consist of whole numbers. */
+/* dest = dest op (scale * src) for each number. `scale` points to one number, or is NULL for 1. Each number is updated
+ * atomically, a complex one in two parts. Numbers at the destination must be aligned to their size, complex ones to
+ * half of it. Each piece of both descriptions must be a whole number of numbers. */
 CCS_API int CCS_accumulate(CCS_node_t node, CCS_combine_t op, CCS_number_t type, const void* scale, void* src_buf,
                            size_t src_count, CCS_datadesc_t src_datadesc, void* dest_buf, size_t dest_count,
                            CCS_datadesc_t dest_datadesc, CCS_callback_t callback, void* callback_arg);
 
-/* --- collectives: all processes call them in the same order, one thread at a time; handlers run meanwhile --- */
+/* --- collectives: all processes must call them in the same order, one thread at a time. Handlers run meanwhile. --- */
 
 CCS_API int CCS_bcast(void* buf, size_t count, CCS_datadesc_t datadesc, CCS_node_t root);
 /* `src` may be `dest`. */
 CCS_API int CCS_reduce(const void* src, void* dest, size_t count, CCS_number_t type, CCS_combine_t op, CCS_node_t root);
 CCS_API int CCS_allreduce(const void* src, void* dest, size_t count, CCS_number_t type, CCS_combine_t op);
-/* Registered memory at the same address of all processes. */
+/* Allocates registered memory at the same address in all processes. */
 CCS_API int CCS_malloc_symmetric(size_t bytes, void** addr);
 CCS_API int CCS_free_symmetric(void* addr);
 
-/* --- descriptions of data. Displacements and strides are in bytes. Those that are counts of elements lie their extent
- * apart. Bounds are as in MPI-1: CCS_DATA_LB and CCS_DATA_UB in a struct set them. --- */
+/* --- data descriptions. Displacements and strides are in bytes. Elements of a description are its extent apart. Bounds
+ * are as in MPI-1: CCS_DATA_LB and CCS_DATA_UB in a struct set them. --- */
 
 #define CCS_DATA_NULL ((CCS_datadesc_t)0x000)
 #define CCS_DATA8 ((CCS_datadesc_t)0x001)
@@ -193,9 +201,9 @@ CCS_API int CCS_free_symmetric(void* addr);
 #define CCS_DATA128 ((CCS_datadesc_t)0x010)
 #define CCS_DATA_LB ((CCS_datadesc_t)0x100)
 #define CCS_DATA_UB ((CCS_datadesc_t)0x200)
-#define CCS_DATA_PACKED ((CCS_datadesc_t)0x300) /* bytes as they lie */
+#define CCS_DATA_PACKED ((CCS_datadesc_t)0x300) /* bytes */
 #define CCS_DATA_LAST CCS_DATA_PACKED
-#define CCS_DATA_SIZE_MASK ((CCS_datadesc_t)0xff) /* of a builtin one: its size in bytes */
+#define CCS_DATA_SIZE_MASK ((CCS_datadesc_t)0xff) /* these bits of a builtin description are its size in bytes */
 #define CCS_datadesc_is_builtin(desc) ((desc) <= CCS_DATA_LAST)
 
 CCS_API int CCS_datadesc_create_contiguous(int count, CCS_datadesc_t olddesc, CCS_datadesc_t* newdesc);
@@ -207,22 +215,24 @@ CCS_API int CCS_datadesc_create_indexed(int count, int* blocklengths, CCS_aint_t
                                         CCS_datadesc_t* newdesc);
 CCS_API int CCS_datadesc_create_blockindexed(int count, int blocklength, CCS_aint_t* displacements,
                                              CCS_datadesc_t olddesc, CCS_datadesc_t* newdesc);
-/* Quickly from the layouts of ARMCI and LAPI. Strided: counts[0] bytes, counts[1] times strides[0] bytes apart, and so
- * on; `levels` strides. */
+/* From the layouts of ARMCI and LAPI, faster than by nested constructors. Strided, with `levels` strides: counts[0]
+ * contiguous bytes, repeated counts[1] times at a distance of strides[0] bytes, and so on. */
 CCS_API int CCS_datadesc_create_strided(int levels, const int* strides_bytes, const int* counts,
                                         CCS_datadesc_t* newdesc);
 CCS_API int CCS_datadesc_create_iov(int n, const CCS_aint_t* displacements, const size_t* lengths,
                                     CCS_datadesc_t* newdesc);
 CCS_API CCS_aint_t CCS_datadesc_extent(CCS_datadesc_t desc);
 CCS_API CCS_aint_t CCS_datadesc_size(CCS_datadesc_t desc);
-/* Sets *desc to CCS_DATA_NULL. Operations in progress, and descriptions made from it, keep what they need. */
+/* Frees a description and sets *desc to CCS_DATA_NULL. Outstanding operations that use the description, and
+ * descriptions that were constructed from it, stay valid. */
 CCS_API void CCS_datadesc_free(CCS_datadesc_t* desc);
-/* Between `count` elements of a description and contiguous memory of `bytes` bytes: CCS_FAILURE if that is less. */
+/* Copy between `count` elements of a description and contiguous memory of `bytes` bytes. CCS_FAILURE if the elements
+ * have more bytes. */
 CCS_API int CCS_pack(void* dest, void* src, int count, CCS_datadesc_t desc, size_t bytes);
 CCS_API int CCS_unpack(void* dest, void* src, int count, CCS_datadesc_t desc, size_t bytes);
 
-/* --- locks for handlers and threads. A thread that holds one runs no handlers; until it releases the lock it must not
- * wait: not poll, fence, enter a barrier, or take the lock again, which ends the job. --- */
+/* --- locks for handlers and threads. A thread that holds a lock runs no handlers. Until it releases the lock, it must
+ * not poll, fence, enter a barrier or take the lock again: each of these ends the job. --- */
 
 typedef struct CCS_lock {
   void* owner;
@@ -232,19 +242,20 @@ typedef struct CCS_lock {
   { 0, 0 }
 CCS_API int CCS_lock_init(CCS_lock_t* lock);
 CCS_API int CCS_lock(CCS_lock_t* lock);
-/* CCS_AGAIN: another thread holds it. */
+/* Takes the lock, or returns CCS_AGAIN if another thread holds it. */
 CCS_API int CCS_trylock(CCS_lock_t* lock);
 CCS_API int CCS_unlock(CCS_lock_t* lock);
 CCS_API int CCS_lock_destroy(CCS_lock_t* lock);
 
-/* Between these, which nest, no handler or callback runs in this thread: they are run later. */
+/* Begin and end of a no-interrupt section, in which no handler or callback runs in this thread. Sections may be nested.
+ * */
 CCS_API int CCS_nointerrupt_begin(void);
 CCS_API int CCS_nointerrupt_end(void);
 
 #ifdef __cplusplus
 }
 
-/* A handler with ordinary parameters. */
+/* Registers a handler with ordinary parameters. */
 template <class... Args>
 inline int CCS_register_handler(CCS_context_t context, unsigned handler_id,
                                 void (*handler_ptr)(CCS_token_t, void*, unsigned, Args...)) {
@@ -259,7 +270,7 @@ inline int CCS_sender_rank(CCS_token_t token, int* sender) {
   return result;
 }
 #elif defined(__GNUC__)
-/* Chooses by the type of the function which kind of handler it is. */
+/* Registers a handler. The type of the function decides whether it is a variadic one. */
 #define CCS_register_handler(context, handler_id, handler_ptr)                                                       \
   __extension__(_Generic((handler_ptr), CCS_amhandler_t : 1, default : 0)                                            \
                     ? CCS_register_vhandler((context), (handler_id), (CCS_amhandler_t)(void (*)(void))(handler_ptr)) \

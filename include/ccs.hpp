@@ -1,5 +1,5 @@
-// CCS in C++17: operations as functors (ccs/operations.hpp, generated), typed handlers, and owners of what begins and
-// ends. The program calls CCS_init and CCS_finalize, or has a ccs::session. Errors are thrown as ccs::error.
+// CCS in C++17: operations as functors (ccs/operations.hpp, generated), typed handlers, and RAII classes. The program
+// calls CCS_init and CCS_finalize, or creates a ccs::session. Errors are thrown as ccs::error.
 #pragma once
 
 #include <mutex>
@@ -11,7 +11,7 @@ namespace ccs {
 
 namespace detail {
 
-/// The functions of handlers. They outlive their contexts, since messages may arrive until CCS ends.
+/// Owns the functions of handlers until CCS is finalized, since messages may arrive until then. Thread-safe.
 class kept_functions {
  public:
   static kept_functions& all() {
@@ -42,8 +42,9 @@ class kept_functions {
 
 }  // namespace detail
 
-/// CCS from here to the end of the block. Collective. May be nested, but not in a CCS_init() of which CCS_finalize()
-/// comes later: the end of the last session frees the functions of handlers.
+/// Initializes CCS in its constructor and finalizes it in its destructor. Both are collective. Sessions may be nested.
+/// The end of the outermost session frees the functions of handlers, so it must not lie between the program's own
+/// CCS_init() and CCS_finalize().
 class session {
  public:
   session() {
@@ -74,7 +75,7 @@ inline void barrier() { detail::check("barrier", CCS_barrier()); }
 template <class... Args>
 class handler;
 
-/// A message while its handler runs.
+/// A received message. Valid while its handler runs, in the handler's thread.
 class message {
  public:
   message(CCS_token_t token, void* data, unsigned size) : token_(token), data_(data), size_(size) {}
@@ -83,11 +84,11 @@ class message {
     detail::check("message::sender", CCS_sender_rank(token_, &n));
     return static_cast<int>(n);
   }
-  /// Temporary: valid until the handler returns. Aligned to 16 bytes.
+  /// The data. Valid until the handler returns. Aligned to 16 bytes.
   void* data() const { return data_; }
   size_t size() const { return size_; }
   CCS_token_t token() const { return token_; }
-  /// To the sender of a request.
+  /// Sends a reply to the sender of this message, which must be a request. Throws `error`.
   template <class... Args>
   void reply(const handler<Args...>& to, const_view data, std::common_type_t<Args>... args) const;
   template <class... Args>
@@ -101,8 +102,8 @@ class message {
   unsigned size_;
 };
 
-/// The name of a handler with these arguments: what sends messages to it. All processes make theirs in the same order.
-/// A value: copies name the same handler. Thread-safe.
+/// The number of a handler with these arguments, by which messages are sent to it. All processes must register their
+/// handlers in the same order. A value: copies name the same handler. Thread-safe.
 template <class... Args>
 class handler {
   static_assert(sizeof...(Args) <= CCS_MAX_HANDLER_ARGS, "a handler has at most 16 arguments");
@@ -112,7 +113,7 @@ class handler {
 
   /// Sends a message. Throws `error`.
   void operator()(int node, Args... args) const { send(node, const_view(), args...); }
-  /// With data, up to CCS_MAX_AM_LENGTH bytes, which are copied.
+  /// Sends a message with data of at most CCS_MAX_AM_LENGTH bytes. The data is copied. Throws `error`.
   void send(int node, const_view data, Args... args) const {
     detail::check("handler",
                   CCS_amrequest(context_, static_cast<CCS_node_t>(node), data.at(), static_cast<unsigned>(data.count()),
@@ -132,14 +133,14 @@ void message::reply(const handler<Args...>& to, const_view data, std::common_typ
                                               to.id(), unsigned{sizeof...(Args)}, detail::word_of(args)...));
 }
 
-/// A library's own name space of handlers. All processes make theirs, and handlers of each, in the same order. A context
-/// ends with CCS, not with this object.
+/// A library's name space of handlers. All processes must create contexts, and the handlers of each, in the same order.
+/// A context exists until CCS is finalized, independently of this object. Thread-safe.
 class context {
  public:
   context() { detail::check("context", CCS_new_context(&number_)); }
 
-  /// Registers f(const ccs::message&, Args...), with or without captures, under the next free number. It is called in
-  /// threads that call CCS, must not wait, and must not throw. Throws `error`.
+  /// Registers f(const ccs::message&, Args...), which may have captures, under the next free number. Threads that call
+  /// CCS call f. It must not wait and must not throw. Throws `error`.
   template <class... Args, class F>
   ccs::handler<Args...> handler(F f) {
     static_assert(std::is_invocable_v<F&, const message&, Args...>,
@@ -165,8 +166,8 @@ class context {
   unsigned next_ = 0;
 };
 
-/// Registered memory of all processes at the same address, of `count` value-initialised elements. Both ends are
-/// collective. Elements are not destroyed.
+/// Registered memory at the same address in all processes, with `count` value-initialised elements. Constructor and
+/// destructor are collective. The elements' destructors are not called.
 template <class T>
 class symmetric {
   static_assert(std::is_trivially_copyable_v<T>, "operations copy bytes");
@@ -183,7 +184,7 @@ class symmetric {
   symmetric(const symmetric&) = delete;
   symmetric& operator=(const symmetric&) = delete;
 
-  /// An address for operations at every process, and for loads and stores at this one.
+  /// The address of an element: for operations on any process's memory, and for loads and stores at this process.
   T* data() const { return data_; }
   size_t size() const { return count_; }
   T& operator[](size_t i) const { return data_[i]; }

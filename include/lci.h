@@ -39,9 +39,9 @@ typedef enum {
   LCI_ERR_FEATURE_NA   /* never returned */
 } LCI_error_t;
 
-/* What a receive is matched by. */
+/* The criteria by which a receive matches a message. */
 typedef enum { LCI_MATCH_RANKTAG = 0, LCI_MATCH_TAG } LCI_match_t;
-/* The two ports of an endpoint: for what this process posts, and for what arrives. */
+/* The two ports of an endpoint: completions of operations that this process posts, and of messages that arrive. */
 typedef enum { LCI_PORT_COMMAND = 0, LCI_PORT_MESSAGE = 1 } LCI_port_t;
 typedef enum {
   LCI_COMPLETION_NONE = 0,
@@ -55,7 +55,7 @@ typedef enum { LCI_IMMEDIATE, LCI_MEDIUM, LCI_LONG, LCI_IOVEC } LCI_data_type_t;
 #define LCI_DEFAULT_COMP_REMOTE 0
 /* Remote completion of LCI_putl, putm, putmn, putv, putvs, getl and getv: none. */
 #define LCI_NO_COMP_REMOTE UINTPTR_MAX
-/* A buffer that the library registers where it has to; not for remote buffers. */
+/* Segment of a local buffer that the library registers if necessary. Not valid for remote buffers. */
 #define LCI_SEGMENT_ALL NULL
 /* Rank of a receive on an endpoint that matches by tag. */
 #define LCI_RANK_ANY (-1)
@@ -136,7 +136,7 @@ typedef union LCI_data_t {
 } LCI_data_t;
 
 /* A completed communication. flag: LCI_OK, or LCI_ERR_FATAL if it has failed (or a message was truncated). rank: the
- * peer. Of what a peer has put: data is what arrived, user_context NULL. */
+ * peer. For a put by a peer, data is the received data, and user_context is NULL. */
 typedef struct LCI_request_t {
   LCI_error_t flag;
   int rank;
@@ -146,7 +146,7 @@ typedef struct LCI_request_t {
   void* user_context;
 } LCI_request_t;
 
-/* Runs inside LCI_progress() or a call that posts, in whichever thread that is; calls no function of LCI. */
+/* A handler. Runs inside LCI_progress() or a call that posts, in the calling thread. It must not call LCI. */
 typedef void (*LCI_handler_t)(LCI_request_t request);
 
 /* --- globals, for reading --- */
@@ -206,7 +206,8 @@ LCI_API LCI_error_t LCI_plist_set_match_type(LCI_plist_t plist, LCI_match_t matc
 LCI_API LCI_error_t LCI_plist_set_comp_type(LCI_plist_t plist, LCI_port_t port, LCI_comp_type_t type);
 LCI_API LCI_error_t LCI_plist_set_default_comp(LCI_plist_t plist, LCI_comp_t comp);
 
-/* Collective: the k-th endpoint of a device talks to the k-th of the others. Does not wait for other ranks. */
+/* Collective, but does not wait for other ranks. The k-th endpoint of a device communicates with the k-th endpoints
+ * of the other ranks. */
 LCI_API LCI_error_t LCI_endpoint_init(LCI_endpoint_t* endpoint, LCI_device_t device, LCI_plist_t plist);
 LCI_API LCI_error_t LCI_endpoint_free(LCI_endpoint_t* endpoint);
 
@@ -219,7 +220,7 @@ LCI_API LCI_error_t LCI_memory_deregister(LCI_segment_t* segment);
 LCI_API LCI_error_t LCI_segment_serialize(LCI_segment_t segment, char* string);
 LCI_API LCI_error_t LCI_segment_deserialize(char* string, LCI_segment_t* segment);
 
-/* LCI_ERR_RETRY: all packets are in use. */
+/* Returns LCI_ERR_RETRY if all packets are in use. */
 LCI_API LCI_error_t LCI_mbuffer_alloc(LCI_device_t device, LCI_mbuffer_t* mbuffer);
 LCI_API LCI_error_t LCI_mbuffer_free(LCI_mbuffer_t mbuffer);
 LCI_API LCI_error_t LCI_medium_free(LCI_mbuffer_t mbuffer);
@@ -235,7 +236,7 @@ LCI_API size_t LCI_get_iovec_piggy_back_size(int count);
 LCI_API LCI_error_t LCI_queue_create(LCI_device_t device, LCI_comp_t* cq);
 LCI_API LCI_error_t LCI_queue_createx(LCI_device_t device, size_t max_length, LCI_comp_t* cq);
 LCI_API LCI_error_t LCI_queue_free(LCI_comp_t* cq);
-/* LCI_ERR_RETRY: it is empty. */
+/* Returns LCI_ERR_RETRY if the queue is empty. */
 LCI_API LCI_error_t LCI_queue_pop(LCI_comp_t cq, LCI_request_t* request);
 LCI_API LCI_error_t LCI_queue_pop_multiple(LCI_comp_t cq, size_t request_count, LCI_request_t* requests,
                                            size_t* return_count);
@@ -252,7 +253,7 @@ LCI_API LCI_error_t LCI_sync_signal(LCI_comp_t synchronizer, LCI_request_t reque
 LCI_API LCI_error_t LCI_sync_wait(LCI_comp_t synchronizer, LCI_request_t requests[]);
 LCI_API LCI_error_t LCI_sync_test(LCI_comp_t synchronizer, LCI_request_t requests[]);
 
-/* Lives until LCI_finalize(). */
+/* Valid until LCI_finalize(). */
 LCI_API LCI_error_t LCI_handler_create(LCI_device_t device, LCI_handler_t handler, LCI_comp_t* completion);
 
 /* --- send and receive ---

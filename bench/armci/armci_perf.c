@@ -121,7 +121,7 @@ static void lock(long n) {
   for (; n > 0; --n) ARMCI_Lock(0, 1), ARMCI_Unlock(0, 1);
 }
 
-/* As many bytes at once, and in rows with gaps. */
+/* The same number of bytes as one contiguous piece, and as rows with gaps. */
 static void put_whole(long n) {
   for (; n > 0; --n) ARMCI_Put(local, base[1], largest, 1);
   ARMCI_Fence(1);
@@ -136,7 +136,7 @@ static void put_short_rows(long n) {
 struct figure {
   const char* name;
   work f;
-  int together; /* both processes do it at the same time */
+  int together; /* both processes run it at the same time */
   double amount;
   int rate;
   int size; /* of accumulates */
@@ -180,7 +180,7 @@ static void measure(const struct figure* f) {
   armci_msg_barrier();
 }
 
-/* Memory that both processes have, from the system. */
+/* Memory of the system that both processes have mapped. */
 static void* map_shared(size_t size) {
   char name[64];
   if (me == 0) snprintf(name, sizeof name, "/armci_perf-%d", (int)getpid());

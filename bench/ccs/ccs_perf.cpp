@@ -1,5 +1,5 @@
-// Measures CCS between two processes, beside the core in the same processes, and beside loops written by hand. Process 0
-// prints a line for each figure: its name, the median of some rounds, a unit.
+// Measures CCS between two processes, beside the core in the same processes, and beside loops written by hand. Process
+// 0 prints a line for each figure: its name, the median of some rounds, a unit.
 //
 //   lcirun -n 2 ccs_perf
 #include <ccs.h>
@@ -21,8 +21,8 @@ int me = 0;
 CCS_node_t other = 0;
 CCS_context_t context = 0;
 lci::rcomp_t core_handler = 0;
-lci::rmr_t core_window;  // of process 1
-/// Messages that were handled, and those that a benchmark waits for: some are handled before it begins.
+lci::rmr_t core_window;  // process 1's window
+/// The number of handled messages, and the number that a benchmark waits for. Both count from the program's start.
 struct counter {
   volatile long handled = 0;
   long expected = 0;
@@ -49,7 +49,7 @@ void on_four(CCS_token_t, void*, unsigned, long a, long b, long c, void* d) {
 }
 void on_completion(void*) { completed = completed + 1; }
 
-/// Both processes call it with the same n: process 0 prints the median of rounds, of n each, divided by n.
+/// Collective, with the same n. Times rounds of n operations; process 0 prints the median time divided by n.
 template <class F>
 void measure(const std::string& name, long n, double scale, const char* unit, F f) {
   std::vector<double> times;
@@ -84,7 +84,7 @@ void send_core() {
 }
 void core_poll() { (void)lci::progress(); }
 
-/// Process 0 sends n messages; process 1 answers the last.
+/// Process 0 sends n messages; process 1 replies to the last.
 template <class Send>
 void flood(long n, counter& count, Send send, void (*poll)()) {
   count.expected += me == 0 ? 1 : n;
@@ -163,7 +163,7 @@ void remote_memory() {
   }
 }
 
-/// Runs of described data go to contiguous memory: as described, and by a loop into a buffer that is put.
+/// Puts non-contiguous runs to contiguous memory: by a description, and by a loop that packs them into a buffer to put.
 struct runs {
   const char* name;
   CCS_datadesc_t desc;
@@ -207,7 +207,7 @@ void descriptions() {
     at.push_back(static_cast<CCS_aint_t>(16 * places[i]));
   }
   check(CCS_datadesc_create_blockindexed(10000, 1, at.data(), CCS_DATA64, &indexed.desc));
-  // Of a record of 96 bytes, the first and third 24: two of these structs in another, 2000 times.
+  // Bytes 0-23 and 48-71 of a record of 96 bytes, as a struct; two of these structs in another struct; 2000 times.
   int ones[] = {1, 1, 1};
   CCS_aint_t inner_at[] = {0, 8, 16}, outer_at[] = {0, 48, 96};
   CCS_datadesc_t words[] = {CCS_DATA64, CCS_DATA64, CCS_DATA64}, inner = 0, outer = 0;

@@ -24,7 +24,7 @@ lci::runtime_t start_runtime() {
   return lci::g_runtime_init();
 }
 
-/// Gives the memory to the peer, and makes progress until it has left.
+/// Sends the memory's key to the peer, and makes progress until the peer disconnects.
 void lend(const std::string& address) {
   start_runtime();
   const int peer = lci::connect(address).rank;

@@ -1,9 +1,9 @@
-// Calls without arguments through HG between two processes: round trip, rate with 64 calls under way, and what a server
-// costs that has nothing to do.
+// Measures calls of HG without arguments between two processes: round trip, rate with 64 outstanding calls, and
+// processor time of an idle server.
 //
 //   mercury_calls [URL] [SECONDS]
 //
-// URL is what both give to NA_Initialize(), "na+sm" by default. Prints one line of JSON.
+// URL is the argument of NA_Initialize() in both processes, "na+sm" by default. Prints one line of JSON.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -24,7 +24,7 @@ hg_return_t run_null(hg_handle_t handle) {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Median of rounds of a tenth of the time; in ns.
+/// Round trip in ns: the median of rounds, each of which takes a tenth of the time.
 double round_trip(na_addr_t server, hg_id_t id, double seconds) {
   std::vector<double> rounds;
   for (int r = 0; r < 10; ++r) {
@@ -39,7 +39,7 @@ double round_trip(na_addr_t server, hg_id_t id, double seconds) {
   return rounds[5];
 }
 
-/// In millions a second.
+/// Millions of calls per second.
 double rate(na_addr_t server, hg_id_t id, double seconds) {
   constexpr size_t window = 64;
   std::vector<hg_request_t> requests(window);
@@ -72,7 +72,7 @@ double used_by(pid_t process) {
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-/// In percent of a processor.
+/// Processor time of the idle server in percent of a processor.
 double idle_share(pid_t server, double seconds) {
   const double begin = now(), used = used_by(server);
   usleep(static_cast<useconds_t>(seconds * 1e6));

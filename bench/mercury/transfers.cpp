@@ -1,10 +1,10 @@
-// Bulk transfers through HG between two processes: bandwidth of pulls of contiguous and of divided memory, and the time
-// to pull and sum up memory with the transfer of one piece under way while another is summed up, beside one after the
-// other.
+// Measures bulk transfers of HG between two processes: bandwidth of pulls of contiguous and of segmented memory, and
+// the time to pull and sum up memory in pieces, with and without overlap of transfers and computation.
 //
 //   mercury_transfers [URL]
 //
-// URL is what both give to NA_Initialize(), "na+sm" by default. Prints one line of JSON for each figure.
+// URL is the argument of NA_Initialize() in both processes, "na+sm" by default. Prints one line of JSON for each
+// figure.
 #include <mercury_bulk.h>
 
 #include <algorithm>
@@ -33,8 +33,8 @@ uint64_t sum_of(const uint64_t* p, size_t n) {
   return sum;
 }
 
-/// Pulls in pieces, all of which are under way at once; sums up each when it has come if `sums`. Of the times, the
-/// median.
+/// Pulls in pieces that are all outstanding at once; sums up each piece when it has arrived if `sums`. Returns the
+/// median time.
 hg_return_t pull(hg_handle_t handle, bool sums) {
   pull_in_t in;
   check(HG_Handler_get_input(handle, &in) == HG_SUCCESS, "HG_Handler_get_input()");
@@ -84,7 +84,7 @@ void measure(const char* url, na_addr_t server) {
     for (size_t segments : {size_t{1}, size_t{1024}}) {
       std::vector<void*> addresses;
       const std::vector<size_t> sizes(segments, size / segments);
-      // In reverse order, so that neighbours do not make one piece.
+      // In reverse order, so that NA can't join adjacent segments.
       for (size_t i = segments; i-- > 0;) addresses.push_back(reinterpret_cast<char*>(memory.data()) + i * sizes[0]);
       pull_in_t in{HG_BULK_NULL, size > 1 << 20 ? 9u : 101u, 1};
       pull_out_t out{};

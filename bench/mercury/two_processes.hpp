@@ -1,4 +1,4 @@
-// What measurements of HG between two processes share: main() forks a server, and its client calls it.
+// Shared by measurements of HG between two processes: main() forks a server, and calls it as its client.
 #pragma once
 
 #include <mercury.h>
@@ -26,7 +26,7 @@ inline hg_return_t run_end(hg_handle_t handle) {
   return HG_Handler_free(handle);
 }
 
-/// Executes what register_functions() registers, until the client ends it.
+/// The server: executes the functions of register_functions() until the client ends it.
 template <class Register>
 int serve(const char* url, FILE* to, Register register_functions) {
   na_class_t* na = NA_Initialize(url, NA_TRUE);
@@ -51,7 +51,8 @@ inline void call(na_addr_t server, hg_id_t id, void* in = nullptr, void* out = n
   HG_Request_free(request);
 }
 
-/// Forks the server, and calls measure(address of the server, its process) in the client. Returns main()'s status.
+/// Forks the server, and calls measure(server's address, server's process id) in the client. Returns the exit status of
+/// main().
 template <class Register, class Measure>
 int measure_between_two(const char* url, Register register_functions, Measure measure) {
   int ends[2];

@@ -1,6 +1,7 @@
-/* Heap memory of a libfabric process that has exchanged a message with each of N - 1 others, over tcp;ofi_rxm
-   with queues as LCI asks for: what the provider takes by itself. The first process prints it in bytes.
-     fi_memory N */
+/* Heap memory of a libfabric process that has exchanged a message with each of N - 1 others, over tcp;ofi_rxm with the
+ * queue sizes of LCI: the memory cost of the provider without LCI. The first process prints it in bytes.
+ *
+ *   fi_memory N */
 #include <malloc.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>

@@ -1,9 +1,10 @@
-// Calls through lci/rpc.hpp between two processes: round trip and rate with 64 calls under way, without arguments and
-// with a struct of 64 bytes both ways; and the same of a bare exchange of 64 bytes by a TCP socket.
+// Measures calls of lci/rpc.hpp between two processes: round trip, and rate with 64 outstanding calls, without
+// arguments and with a struct of 64 bytes in both directions. For comparison, an exchange of 64 bytes over a TCP
+// socket.
 //
 //   rpc_calls [URL] [SECONDS]
 //
-// URL is what both give to rpc::engine, "shm://" by default. Prints one line of JSON.
+// URL is the argument of rpc::engine in both processes, "shm://" by default. Prints one line of JSON.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -37,7 +38,8 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-/// In ns: the median over groups, since a clock's reading costs as much as a part of a call.
+/// Round trip in ns. Times groups of calls, since reading the clock takes a noticeable part of a call's time; returns
+/// the median.
 template <class Call>
 double round_trip(double seconds, Call call) {
   constexpr int group = 64;
@@ -51,7 +53,7 @@ double round_trip(double seconds, Call call) {
   return median(times);
 }
 
-/// Calls in a second.
+/// Calls per second.
 template <class Post>
 double rate(double seconds, Post post) {
   std::deque<decltype(post())> under_way;
@@ -80,7 +82,7 @@ int serve(const std::string& url, FILE* to) {
   return 0;
 }
 
-/// Exchanges 64 bytes with a child by a socket, polling as the engines do.
+/// Exchanges 64 bytes with a child process over a socket. Both poll, as engines do.
 double bare_socket(double seconds) {
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at{};

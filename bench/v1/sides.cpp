@@ -7,7 +7,7 @@
 
 namespace {
 
-// Written by handlers, which this thread runs.
+// Numbers of handled messages and local completions. Not atomic, since the handlers run in this thread.
 size_t arrived = 0;
 
 void on_core(lci::status_t) { ++arrived; }
@@ -18,7 +18,7 @@ void on_v1_end(LCI_request_t) { ++ended_here; }
 
 void v1_progress() { (void)LCI_progress(LCI_UR_DEVICE); }
 
-/// Calls f() until it is no retry, with progress by p().
+/// Calls f() until it returns false (no retry), and p() for progress in between.
 template <class F, class P>
 void insist(F f, P p) {
   while (f()) p();

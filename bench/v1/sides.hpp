@@ -1,4 +1,4 @@
-// The two sides of the comparison: loops over the core's interface and over LCI v1.7's, alike but for the calls.
+// The two sides of the comparison: equal loops over the core's interface and over LCI v1.7's.
 #pragma once
 
 #include <lci.h>
@@ -7,8 +7,8 @@
 #include <lci.hpp>
 #include <vector>
 
-/// Owns the default runtime of the core and the world of LCI v1.7. For one thread. Each function returns the figure at
-/// rank 0, and something at rank 1.
+/// Owns the core's default runtime and the state of LCI v1.7. Thread-bound. Each function returns the figure at rank 0,
+/// and an unspecified value at rank 1.
 class sides {
  public:
   bool open();

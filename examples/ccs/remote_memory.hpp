@@ -1,6 +1,5 @@
-// A library of remote memory over CCS, like ARMCI: memory of all processes, strided and vector puts, gets and
-// accumulates, fences, and notifications. Operations may be reused locally when they return; fence() completes them. For
-// one thread.
+// A library for remote memory access over CCS, like ARMCI: symmetric memory, strided and vector puts, gets and
+// accumulates, fences and notifications. Each operation blocks until its data is in the destination's memory.
 #pragma once
 
 #include <ccs.h>
@@ -11,7 +10,8 @@
 
 namespace remote_memory {
 
-/// A section of memory: counts[0] bytes, counts[1] times strides[0] bytes apart, and so on.
+/// One side of a strided transfer: counts[0] contiguous bytes, repeated counts[1] times at a distance of strides[0]
+/// bytes, and so on. `counts` is an argument of the transfer, since both sides have the same.
 struct section {
   void* base;
   std::vector<int> strides;
@@ -22,9 +22,10 @@ struct piece {
   size_t bytes;
 };
 
+/// The library's state in a process. Thread-bound. Constructor and destructor are collective.
 class library {
  public:
-  /// All processes make their libraries, and their other contexts, in the same order.
+  /// All processes must create this object, and other contexts of CCS, in the same order.
   library() {
     check(CCS_new_context(&context_));
     check(CCS_register_handler(context_, 0, on_notify));
@@ -38,7 +39,7 @@ class library {
   library(const library&) = delete;
   library& operator=(const library&) = delete;
 
-  /// At the same address everywhere. Collective, as is its end.
+  /// Allocates memory at the same address in all processes. Collective, as release() is.
   void* allocate(size_t bytes) {
     void* memory = nullptr;
     check(CCS_malloc_symmetric(bytes, &memory));
@@ -58,7 +59,7 @@ class library {
       return CCS_get(node, from.base, 1, source.desc, to.base, 1, target.desc, done, left);
     });
   }
-  /// to += scale * from, of doubles, each atomically.
+  /// to += scale * from for doubles, each atomically.
   void accumulate(double scale, const section& from, const section& to, const std::vector<int>& counts,
                   CCS_node_t node) {
     const description source(from, counts), target(to, counts);
@@ -68,7 +69,7 @@ class library {
     });
   }
 
-  /// Many pieces in one message, or stream of messages.
+  /// Transfers of several pieces in one operation.
   void put(const std::vector<piece>& pieces, CCS_node_t node) { vector(CCS_put, pieces, node); }
   void get(const std::vector<piece>& pieces, CCS_node_t node) { vector(CCS_get, pieces, node); }
 
@@ -77,7 +78,7 @@ class library {
     check(CCS_allfence());
     check(CCS_barrier());
   }
-  /// Tells a process that what was put and fenced before is there.
+  /// Notifies a process. wait_notify() at that process then returns, and finds the data of earlier puts.
   void notify(CCS_node_t node) { check(CCS_amrequest(context_, node, nullptr, 0, CCS_DATA_NULL, 0, 0)); }
   void wait_notify(CCS_node_t node) {
     while (notified_[node] == 0) CCS_poll();

@@ -1,4 +1,4 @@
-// The messages between clients and server: a request, with one or two texts or data behind it, and its reply.
+// The messages between clients and server: a request, followed by texts or data, and its reply.
 #pragma once
 
 #include <cstddef>
@@ -7,31 +7,33 @@
 
 namespace io_server {
 
-/// What begins each request. Changes with each change of this file.
+/// The first member of each request. To be changed whenever this file changes.
 constexpr uint32_t protocol_magic = 0x4c494f31;
-/// The server's handle for requests: it registers its queue before anything else.
+/// The server's remote completion handle for requests: the first one that it registers.
 constexpr lci::rcomp_t request_queue = 1;
 
-/// At most this much data travels in a message; more is transferred in bulk between the client's memory and the server.
+/// Largest number of bytes of data in a message. More is transferred in bulk between the client's memory and the
+/// server.
 constexpr size_t most_inline = 4096;
-/// One request reads or writes at most this much. The client splits what is larger, so that nobody waits for long.
+/// Largest number of bytes that a request reads or writes. The client splits larger ones, so that one client does not
+/// delay the others for long.
 constexpr size_t most_bulk = size_t{8} << 20;
-/// A whole message fits in a packet.
+/// Bytes of the largest message, which must fit in a packet.
 constexpr size_t most_message = 7800;
 
 enum class op : uint16_t {
-  hello,      ///< begins a session: everything that the peer's id had opened before is closed
-  bye,        ///< ends it
+  hello,      ///< begins a session, and ends an earlier session of the same peer id
+  bye,        ///< ends the session
   open,       ///< text: path; a: flags, b: mode. Result: handle; the reply's data: struct statx
   close,      ///< handle
   read,       ///< handle, a: offset, b: size
-  write,      ///< handle, a: offset (-1: end of file), b: size; the reply's `second`: offset behind what was written
+  write,      ///< handle, a: offset (-1: append), b: size; the reply's `second`: offset after the written bytes
   stat,       ///< text: path, a: whether to follow a symbolic link; data: struct statx
   fstat,      ///< handle; data: struct statx
   access,     ///< text: path, a: mode, b: whether to follow
   truncate,   ///< text: path, a: size
   ftruncate,  ///< handle, a: size
-  unlink,     ///< text: path, a: whether it must be a directory (else must not)
+  unlink,     ///< text: path, a: 1: it must be a directory, 0: it must not
   rename,     ///< text, text2: paths; a: flags of renameat2()
   mkdir,      ///< text: path, a: mode
   symlink,    ///< text: target, text2: path
@@ -40,35 +42,35 @@ enum class op : uint16_t {
   chmod,      ///< text: path (or handle), a: mode
   chown,      ///< text: path (or handle), a: user, b: group, c: whether to follow
   utimens,  ///< text: path (or handle), a, b: nanoseconds since 1970, or the special values below; c: whether to follow
-  fsync,    ///< handle, a: whether data suffice
+  fsync,    ///< handle, a: 1: data only, as fdatasync()
   fallocate,  ///< handle, a: offset, b: size, c: mode
-  lock,       ///< handle, a: type (F_RDLCK, F_WRLCK, F_UNLCK), b: start, c: length; never waits
+  lock,       ///< handle, a: type (F_RDLCK, F_WRLCK, F_UNLCK), b: start, c: length; never blocks
   testlock,   ///< the same. Result: type; data: int64_t start, length
-  flock,      ///< handle, a: operation; never waits
+  flock,      ///< handle, a: operation; never blocks
   list,       ///< handle, a: position; data: records of getdents64()
   statfs,     ///< text: path; data: struct statfs
 };
 
-/// Times of `utimens`.
+/// Special values for the times of `utimens`.
 constexpr int64_t time_now = INT64_MIN, time_unchanged = INT64_MIN + 1;
 
 struct request {
   uint32_t magic = protocol_magic;
   op what = op::hello;
-  uint16_t text_size = 0, text2_size = 0;  ///< bytes behind the request
-  uint16_t data_size = 0;                  ///< bytes of data behind them
-  lci::rcomp_t reply_to = 0;               ///< of the client
+  uint16_t text_size = 0, text2_size = 0;  ///< bytes of the texts after the request
+  uint16_t data_size = 0;                  ///< bytes of data after the texts
+  lci::rcomp_t reply_to = 0;               ///< the client's remote completion handle
   uint32_t number = 0;                     ///< returned in the reply
   uint64_t handle = 0;                     ///< 0: none
   int64_t a = 0, b = 0, c = 0;
-  lci::rmr_t memory;  ///< of the client, for transfers in bulk; empty: data is inline
+  lci::rmr_t memory;  ///< the client's memory for bulk transfers; empty if the data is in the message
 };
 
 struct reply {
   uint32_t number = 0;
   int32_t error = 0;  ///< an errno
   int64_t result = 0, second = 0;
-  uint32_t size = 0;  ///< bytes of data behind the reply
+  uint32_t size = 0;  ///< bytes of data after the reply
   uint32_t unused = 0;
 };
 

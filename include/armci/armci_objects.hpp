@@ -1,4 +1,4 @@
-// What ARMCI's operations in C++ take and throw. Programs include armci.hpp.
+// Types of arguments and errors of ARMCI's operations in C++. Included by armci.hpp.
 #pragma once
 
 #include <armci.h>
@@ -36,7 +36,7 @@ inline void check(const char* operation, int code) {
 
 }  // namespace detail
 
-/// Completes operations that don't block; any number of them. Its end waits for them. Thread-bound.
+/// Completes any number of nonblocking operations. The destructor waits for them. Thread-bound.
 class handle {
  public:
   handle() = default;
@@ -44,7 +44,8 @@ class handle {
   handle(const handle&) = delete;
   handle& operator=(const handle&) = delete;
 
-  /// Local completion: buffers of puts and accumulates may be reused, those of gets are filled. Throws `error`.
+  /// Waits for local completion: buffers of puts and accumulates may be reused, and gets have written theirs. Throws
+  /// `error`.
   void wait() { detail::check("handle::wait", complete()); }
   /// Whether wait() would not block. Throws `error`.
   bool test() {
@@ -55,9 +56,9 @@ class handle {
     return is_complete(last_);
   }
 
-  /// For operations: where ARMCI stores its number of the next one.
+  /// Called by operations: the address at which ARMCI stores the next operation's handle.
   armci_hdl_t* next() {
-    // Most are complete when they return, and have none.
+    // An operation that was complete when it returned has the handle 0.
     if (last_ != 0) earlier_.push_back(last_);
     last_ = 0;
     return &last_;
@@ -81,12 +82,13 @@ class handle {
   std::vector<armci_hdl_t> earlier_;
 };
 
-/// A section of an array: extents from the slowest to the fastest dimension, as in C, and the distance in elements
-/// between neighbours of each but the last, whose elements lie side by side. A view: it owns nothing.
+/// A section of an array: the extents from the slowest to the fastest dimension, as in C, and for each dimension except
+/// the last the distance between neighbours, in elements. Elements of the last dimension are contiguous. A view: it
+/// does not own the memory.
 template <class T>
 class patch {
  public:
-  /// Of an array whose rows, planes ... have these distances; one less than extents. Throws std::invalid_argument.
+  /// `strides`: distances between neighbours, one less than extents. Throws std::invalid_argument.
   patch(T* first, std::vector<ptrdiff_t> extents, std::vector<ptrdiff_t> strides)
       : first_(first),
         extents_(static_cast<std::vector<ptrdiff_t>&&>(extents)),
@@ -96,9 +98,9 @@ class patch {
                                   std::to_string(strides_.size()) + " strides, but must be 1.." +
                                   std::to_string(ARMCI_MAX_STRIDE_LEVEL + 1) + " and one less");
   }
-  /// Without gaps.
+  /// A patch without gaps.
   patch(T* first, std::vector<ptrdiff_t> extents) : patch(first, extents, dense(extents)) {}
-  /// A patch whose elements are only read.
+  /// Converts to a patch of const elements.
   operator patch<const T>() const { return {first_, extents_, strides_}; }
 
   T* first() const { return first_; }
@@ -121,7 +123,7 @@ enum class rmw_op { fetch_add, swap };
 
 namespace detail {
 
-/// The element of the first pointer or patch of some arguments.
+/// The element type of the first pointer or patch among the arguments.
 template <class... A>
 struct find_element;
 template <class T, class... A>
@@ -137,7 +139,7 @@ struct find_element<Other, A...> : find_element<A...> {};
 template <class... A>
 using element_of = typename find_element<A...>::type;
 
-/// ARMCI's number of an element of accumulates.
+/// ARMCI's constant for the element type of an accumulate.
 template <class T>
 struct element;
 template <int number>
@@ -157,7 +159,7 @@ struct element<std::complex<float>> : element_code<ARMCI_ACC_CPL> {};
 template <>
 struct element<std::complex<double>> : element_code<ARMCI_ACC_DCP> {};
 
-/// ARMCI counts bytes by int: f(from, to, bytes) for pieces of whole elements.
+/// Calls f(from, to, bytes) for pieces of whole elements, since ARMCI's number of bytes is an int.
 template <class F>
 void in_pieces(const void* from, void* to, size_t bytes, F&& f) {
   constexpr size_t most = size_t{1} << 30;
@@ -173,7 +175,7 @@ inline int narrow(ptrdiff_t value) {
   return static_cast<int>(value);
 }
 
-/// Two patches as ARMCI's arguments, which count from the fastest dimension.
+/// Converts two patches to ARMCI's arguments, which begin with the fastest dimension.
 struct strided {
   template <class T>
   strided(const patch<const T>& src, const patch<T>& dst) : src_(const_cast<T*>(src.first())), dst_(dst.first()) {
@@ -204,7 +206,7 @@ struct strided {
   bool empty_ = false;
 };
 
-/// ARMCI adds an int, also to a long.
+/// ARMCI's operand of a fetch-and-add is an int, also for a long.
 template <class T>
 T rmw(rmw_op op, T* at, T operand, int proc) {
   static_assert(std::is_same_v<T, int> || std::is_same_v<T, long>, "ARMCI_Rmw has int and long");

@@ -1,4 +1,4 @@
-// What CCS's operations in C++ take and throw. Programs include ccs.hpp.
+// Types of arguments and errors of CCS's operations in C++. Included by ccs.hpp.
 #pragma once
 
 #include <ccs.h>
@@ -19,7 +19,7 @@
 
 namespace ccs {
 
-/// A call has failed; CCS has printed the reason of a misuse.
+/// A call has failed. For misuse, CCS has printed the reason.
 class error : public std::runtime_error {
  public:
   error(const char* operation, int code)
@@ -42,12 +42,12 @@ inline void check(const char* operation, int code) {
 
 }  // namespace detail
 
-/// Which bytes an element of data consists of, made from smaller layouts. Displacements and strides are in bytes.
-/// Elements that a constructor counts lie their extent apart. Copies share one description, which operations under way
-/// keep. Immutable, so that threads may share it. Constructors throw `error`.
+/// The layout of an element of data: which bytes belong to it. Composed of smaller layouts. Displacements and strides
+/// are in bytes. Elements of a layout are its extent apart. A value: copies share one data description, and outstanding
+/// operations hold a reference to it. Immutable, so thread-safe. The functions that create layouts throw `error`.
 class layout {
  public:
-  /// `n` objects side by side.
+  /// `n` contiguous objects.
   template <class T>
   static layout of(int n = 1) {
     static_assert(std::is_trivially_copyable_v<T>, "operations copy bytes");
@@ -58,12 +58,12 @@ class layout {
   layout repeat(int count) const {
     return made("layout::repeat", [&](auto* d) { return CCS_datadesc_create_contiguous(count, desc(), d); });
   }
-  /// `count` blocks of `length` elements, whose begins lie `stride` bytes apart.
+  /// `count` blocks of `length` elements. The distance between the begins of blocks is `stride` bytes.
   layout vector(int count, int length, int stride) const {
     return made("layout::vector",
                 [&](auto* d) { return CCS_datadesc_create_vector(count, length, stride, desc(), d); });
   }
-  /// Blocks of different lengths at different places.
+  /// Blocks with given lengths and displacements.
   layout indexed(std::vector<int> lengths, std::vector<CCS_aint_t> displacements) const {
     if (lengths.size() != displacements.size())
       throw std::invalid_argument("ccs::layout::indexed: " + std::to_string(lengths.size()) + " lengths and " +
@@ -73,7 +73,7 @@ class layout {
                                          d);
     });
   }
-  /// Blocks of `length` elements.
+  /// Blocks of `length` elements with given displacements.
   layout block_indexed(int length, std::vector<CCS_aint_t> displacements) const {
     return made("layout::block_indexed", [&](auto* d) {
       return CCS_datadesc_create_blockindexed(static_cast<int>(displacements.size()), length, displacements.data(),
@@ -81,7 +81,7 @@ class layout {
     });
   }
   struct member;
-  /// Members of different layouts, like those of a struct.
+  /// Members with different layouts, as in a struct.
   static layout structure(const std::vector<member>& members);
   /// The same bytes in an element that begins at `lower` and is `extent` bytes long.
   layout resized(CCS_aint_t lower, CCS_aint_t extent) const {
@@ -90,7 +90,8 @@ class layout {
     CCS_datadesc_t of[] = {CCS_DATA_LB, desc(), CCS_DATA_UB};
     return made("layout::resized", [&](auto* d) { return CCS_datadesc_create_struct(3, ones, at, of, d); });
   }
-  /// counts[0] bytes, counts[1] times strides[0] bytes apart, and so on: one stride less than counts.
+  /// counts[0] contiguous bytes, repeated counts[1] times at a distance of strides[0] bytes, and so on. There is one
+  /// stride less than counts.
   static layout strided(const std::vector<int>& counts, const std::vector<int>& strides) {
     if (counts.size() != strides.size() + 1)
       throw std::invalid_argument("ccs::layout::strided: " + std::to_string(counts.size()) + " counts and " +
@@ -102,7 +103,7 @@ class layout {
 
   size_t size() const { return static_cast<size_t>(CCS_datadesc_size(desc())); }
   CCS_aint_t extent() const { return CCS_datadesc_extent(desc()); }
-  /// For functions of C, while a copy of this layout exists.
+  /// The data description, for C functions. Valid while a copy of this layout exists.
   CCS_datadesc_t desc() const { return shared_ ? *shared_ : builtin_; }
 
  private:
@@ -113,7 +114,7 @@ class layout {
   static layout made(const char* function, F create) {
     CCS_datadesc_t desc = CCS_DATA_NULL;
     detail::check(function, create(&desc));
-    // What was created is freed even if the owner can't be allocated.
+    // Frees the description if the allocation below throws.
     struct guard {
       CCS_datadesc_t desc;
       ~guard() { CCS_datadesc_free(&desc); }
@@ -130,7 +131,7 @@ class layout {
   CCS_datadesc_t builtin_ = CCS_DATA_NULL;
 };
 
-/// `count` elements of `of`, `displacement` bytes from the begin of a struct.
+/// `count` elements of `of` at `displacement` bytes from the begin of a struct.
 struct layout::member {
   CCS_aint_t displacement;
   layout of;
@@ -152,18 +153,18 @@ inline layout layout::structure(const std::vector<member>& members) {
   });
 }
 
-/// One side of a transfer: objects side by side, or elements of a layout. A view: it owns no memory, but keeps its
-/// layout. Void is void or const void.
+/// One side of a transfer: contiguous objects, or elements of a layout. A view: it does not own the memory, but shares
+/// the layout. `Void` is void or const void.
 template <class Void>
 class basic_view {
  public:
-  /// Nothing.
+  /// No data.
   basic_view() = default;
   /// `n` objects from `first` on.
   template <class T, class = std::enable_if_t<std::is_convertible_v<T*, Void*> && std::is_trivially_copyable_v<T>>>
   basic_view(T* first, size_t n) : at_(first), count_(n * sizeof(T)) {}
   basic_view(Void* first, size_t bytes) : at_(first), count_(bytes) {}
-  /// `count` elements of a layout, from whose begin displacements count.
+  /// `count` elements of a layout. Displacements are relative to `at`.
   basic_view(Void* at, layout of, size_t count = 1) : at_(at), count_(count), layout_(std::make_shared<layout>(of)) {}
   operator basic_view<const void>() const {
     basic_view<const void> v;
@@ -187,7 +188,7 @@ class basic_view {
 using view = basic_view<void>;
 using const_view = basic_view<const void>;
 
-/// Counts operations that are under way. Its end waits for them. Threads may share it.
+/// Counts outstanding operations. The destructor waits for them. Thread-safe except for the destructor.
 class pending {
  public:
   pending() = default;
@@ -195,10 +196,10 @@ class pending {
   pending(const pending&) = delete;
   pending& operator=(const pending&) = delete;
 
-  /// Makes progress until all are complete. In a handler this ends the job with a text.
+  /// Makes progress until all operations are complete. In a handler this ends the job with an error text.
   void wait() {
     if (is_complete()) return;
-    // Fails where nothing can be waited for.
+    // The fence ends the job if this thread must not wait.
     CCS_node_t me = 0;
     if (CCS_get_rank(&me) == CCS_SUCCESS) (void)CCS_fence(me);
     while (!is_complete()) CCS_poll();
@@ -208,7 +209,7 @@ class pending {
     return is_complete();
   }
 
-  // For operations. The last completion is seen with all that it has brought.
+  // Called by operations. The release in remove() makes the results visible to the thread that reads 0 with acquire.
   void add() { n_.fetch_add(1, std::memory_order_relaxed); }
   void remove() { n_.fetch_sub(1, std::memory_order_release); }
 
@@ -217,23 +218,23 @@ class pending {
   std::atomic<size_t> n_{0};
 };
 
-/// What an operation does when it is complete: counts down a `pending`, or calls a function inside a call of CCS of
-/// some thread. The function must not wait, and must not throw.
+/// The action at the completion of an operation: it decrements a `pending`, or calls a function, in some thread that is
+/// inside a call of CCS. The function must not wait and must not throw.
 class completion {
  public:
-  /// The operation blocks instead.
+  /// No action: the operation blocks instead.
   completion() = default;
   completion(pending& counter) : counter_(&counter) {}
   template <class F, class = std::enable_if_t<std::is_invocable_v<F&>>>
   completion(F function) : function_(std::move(function)) {}
 
-  /// For operations: code = begin(callback, argument).
+  /// Called by operations. begin(callback, argument) starts the operation and returns its code.
   template <class Begin>
   void start(const char* operation, Begin begin) const {
     if (function_) {
       auto called = std::make_unique<std::function<void()>>(function_);
       detail::check(operation, begin(run, called.get()));
-      (void)called.release();  // run() has deleted it, or will
+      (void)called.release();  // run() deletes it
     } else if (counter_ != nullptr) {
       counter_->add();
       if (const int code = begin(count_down, counter_)) {
@@ -260,7 +261,7 @@ class completion {
 
 namespace detail {
 
-/// CCS's name of a number.
+/// CCS's constant for a number type.
 template <class T>
 struct number;
 template <CCS_number_t n>
@@ -284,7 +285,7 @@ struct number<std::complex<float>> : number_name<CCS_COMPLEX> {};
 template <>
 struct number<std::complex<double>> : number_name<CCS_DOUBLE_COMPLEX> {};
 
-/// An argument of a handler as a word.
+/// Converts an argument of a handler to a word.
 template <class T>
 CCS_handler_arg_t word_of(T value) {
   static_assert(std::is_integral_v<T> || std::is_enum_v<T> || std::is_pointer_v<T>,

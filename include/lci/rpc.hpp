@@ -1,4 +1,4 @@
-// Functions of other processes, called as those of this one. Link with liblci-rpc (pkg-config lci-rpc, CMake LCI::rpc).
+// Typed calls of functions in other processes. Link with liblci-rpc (pkg-config lci-rpc, CMake LCI::rpc).
 // docs/guide/rpc.md explains it. C++17; coroutines are in lci/rpc/coroutine.hpp, which needs C++20.
 //
 //   rpc::engine e("tcp://127.0.0.1");                                      // the server

@@ -14,40 +14,44 @@ extern "C" {
 #endif
 
 HG_EXPORT hg_return_t HG_Version_get(unsigned int* major, unsigned int* minor, unsigned int* patch);
-/* The name of a code, as in mercury_types.h. */
+/* The name of a code's constant in mercury_types.h. */
 HG_EXPORT const char* HG_Error_to_string(hg_return_t errnum);
 
-/* Calls go over this class, which must exist until HG_Finalize(). Calls HG_Bulk_init() with it, unless that was called
- * before. */
+/* Initializes HG, which sends calls by this class. The class must exist until HG_Finalize(). Also calls HG_Bulk_init()
+ * with the class, unless the program has called it before. */
 HG_EXPORT hg_return_t HG_Init(na_class_t* na_class);
-/* Completes answers under way, abandons calls that are not complete, and finalizes transfers if they use the same class.
- * HG_FAIL if executed calls have not been freed, or the network has not completed, within ten seconds. */
+/* Finalizes HG. Waits until answers have been sent; drops the results of incomplete calls; finalizes transfers if they
+ * use the same class. Returns HG_FAIL if, after ten seconds, executed calls have not been freed or operations of the
+ * network have not completed. */
 HG_EXPORT hg_return_t HG_Finalize(void);
-/* na_class may be NULL. */
+/* Sets *flag to whether HG is initialized, and *na_class to its class. na_class may be NULL. */
 HG_EXPORT hg_return_t HG_Initialized(hg_bool_t* flag, na_class_t** na_class);
 
-/* The id of a function, the same in each process that registers its name. The processors may be NULL for a function
- * without arguments or result, rpc_cb in a process that only calls it. 0 if another name already has the id. */
+/* Registers a function and returns its id, which is the same in each process that registers the name. in_proc_cb or
+ * out_proc_cb is NULL for a function without arguments or result; rpc_cb is NULL in a process that only calls it.
+ * Returns 0 if another registered name has the same id. */
 HG_EXPORT hg_id_t HG_Register(const char* func_name, hg_proc_cb_t in_proc_cb, hg_proc_cb_t out_proc_cb,
                               hg_rpc_cb_t rpc_cb);
 HG_EXPORT hg_return_t HG_Registered(const char* func_name, hg_bool_t* flag, hg_id_t* id);
 
-/* Begins a call. The arguments are encoded at once. out_struct, which HG_Wait() fills, must exist until then. A call of
- * the own address is executed in this process, by HG_Wait() or HG_Handler_process(), without a network. */
+/* Starts a call. Encodes the arguments before it returns. HG_Wait() writes the result to *out_struct, which must exist
+ * until then. If addr is the process's own address, HG_Wait() or HG_Handler_process() executes the call, without the
+ * network. */
 HG_EXPORT hg_return_t HG_Forward(na_addr_t addr, hg_id_t id, void* in_struct, void* out_struct, hg_request_t* request);
-/* Waits at most `timeout` ms. *status says whether the call is complete; if not in time, HG_SUCCESS is returned. A call
- * that failed is complete, and the reason is returned. */
+/* Waits at most `timeout` ms and sets *status to whether the call is complete. Returns HG_SUCCESS if it has succeeded
+ * or is not complete. A failed call is complete, and HG_Wait() returns the reason. */
 HG_EXPORT hg_return_t HG_Wait(hg_request_t request, unsigned int timeout, hg_status_t* status);
 HG_EXPORT hg_return_t HG_Wait_all(int count, hg_request_t array_of_requests[], unsigned int timeout,
                                   hg_status_t array_of_statuses[]);
-/* Frees also what decoding of the result has allocated. A call that is not complete is abandoned: its result will be
- * ignored. */
+/* Frees the request, and memory that was allocated when its result was decoded. The result of an incomplete call is
+ * dropped. */
 HG_EXPORT hg_return_t HG_Request_free(hg_request_t request);
 
 #ifdef __cplusplus
 }
 
-/* For functions that return int, as the design's do. In C their type is the same. */
+/* Overloads for functions that return int instead of hg_return_t, as in Mercury's publications. In C the two types are
+ * compatible. */
 extern "C++" {
 namespace mercury {
 typedef int (*int_proc_t)(hg_proc_t, void*);

@@ -18,7 +18,7 @@ static HG_UTIL_INLINE hg_util_int32_t hg_atomic_get32(hg_atomic_int32_t* ptr) {
   return __atomic_load_n(ptr, __ATOMIC_SEQ_CST);
 }
 
-/* These two return the new value. */
+/* Increment and decrement return the new value. */
 static HG_UTIL_INLINE hg_util_int32_t hg_atomic_incr32(hg_atomic_int32_t* ptr) {
   return __atomic_add_fetch(ptr, 1, __ATOMIC_SEQ_CST);
 }
@@ -27,7 +27,7 @@ static HG_UTIL_INLINE hg_util_int32_t hg_atomic_decr32(hg_atomic_int32_t* ptr) {
   return __atomic_sub_fetch(ptr, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Whether it was compare_value, and is swap_value now. */
+/* Stores swap_value if the value is compare_value. Returns whether it has. */
 static HG_UTIL_INLINE hg_util_bool_t hg_atomic_cas32(hg_atomic_int32_t* ptr, hg_util_int32_t compare_value,
                                                      hg_util_int32_t swap_value) {
   return (hg_util_bool_t)__atomic_compare_exchange_n(ptr, &compare_value, swap_value, 0, __ATOMIC_SEQ_CST,

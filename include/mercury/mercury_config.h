@@ -1,8 +1,8 @@
-/* What this build of the HG interface is. A program includes it through mercury_types.h. */
+/* The configuration of the HG interface. Included by mercury_types.h. */
 #ifndef MERCURY_CONFIG_H
 #define MERCURY_CONFIG_H
 
-/* The version of Mercury whose programs this interface serves, not the version of the library. */
+/* The version of Mercury whose interface this is; not the version of LCI. */
 #define HG_VERSION_MAJOR 0
 #define HG_VERSION_MINOR 8
 #define HG_VERSION_PATCH 2
@@ -16,7 +16,8 @@
 #endif
 #define HG_INLINE __inline__
 
-/* Names of environment variables: the URL for a program's NA_Initialize(), and the address of its server. */
+/* Names of environment variables that programs use for the URL of NA_Initialize() and for the address of their server.
+ * */
 #define HG_NA_PLUGIN "MERCURY_NA_PLUGIN"
 #define HG_PORT_NAME "MERCURY_PORT_NAME"
 

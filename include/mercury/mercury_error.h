@@ -1,5 +1,5 @@
-/* Lines on standard error with the place in the source: errors and warnings, and with HG_HAS_VERBOSE_ERROR also what
- * helps to find them. The arguments are those of printf(). */
+/* Macros that print errors and warnings, and with HG_HAS_VERBOSE_ERROR also debug messages, on standard error, each
+ * with its source location. The arguments are those of printf(). */
 #ifndef MERCURY_ERROR_H
 #define MERCURY_ERROR_H
 
@@ -12,7 +12,7 @@ __attribute__((unused, format(printf, 5, 6)))
 #endif
 static HG_INLINE void
 hg_log_line(const char* kind, const char* file, int line, const char* function, const char* format, ...) {
-  char text[1024]; /* so that it is printed at once */
+  char text[1024]; /* one fprintf() for the whole line, so that lines of several threads don't mix */
   va_list arguments;
   va_start(arguments, format);
   if (vsnprintf(text, sizeof(text), format, arguments) < 0) text[0] = 0;

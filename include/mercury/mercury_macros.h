@@ -1,5 +1,6 @@
-/* Macros that write the structure and the routine of a function's arguments, and register the function. They need no
- * Boost; a program that defines HG_HAS_BOOST gets its preprocessor header, too, as before. */
+/* Macros that define the structure and the processing routine of a function's arguments, and register the function.
+ * They do not need Boost. If a program defines HG_HAS_BOOST, this header includes Boost's preprocessor header, as
+ * Mercury's. */
 #ifndef MERCURY_MACROS_H
 #define MERCURY_MACROS_H
 
@@ -20,8 +21,9 @@
 #define MERCURY_GEN_TRUE 1
 #define MERCURY_GEN_FALSE 0
 
-/* Of the fields ((type)(name)) ((type)(name)) ... each calls one of two macros in turn, since a macro is not expanded
- * within itself. What is left after the last one is the name of the next macro, which _END makes nothing. */
+/* A list of fields ((type)(name)) ((type)(name)) ... is processed by two macros that expand to each other's name, since
+ * a macro is not expanded within itself. After the last field the next macro's name remains; pasting _END to it makes
+ * it expand to nothing. */
 #define MERCURY_PP_JOIN(a, b) MERCURY_PP_JOIN_I(a, b)
 #define MERCURY_PP_JOIN_I(a, b) a##b
 #define MERCURY_PP_CALL(macro, arguments) macro arguments
@@ -48,7 +50,7 @@
 #define MERCURY_PP_UNUSED
 #endif
 
-/* Defines hg_proc_TYPE() for a structure that exists: the routines of its fields in their order, up to the first that
+/* Defines hg_proc_TYPE() for an existing structure. It calls the routines of the fields in order, up to the first that
  * fails. */
 #define MERCURY_GEN_STRUCT_PROC(struct_type_name, fields)                                                 \
   MERCURY_PP_UNUSED static HG_INLINE hg_return_t hg_proc_##struct_type_name(hg_proc_t proc, void* data) { \
@@ -58,7 +60,7 @@
     return mercury_result;                                                                                \
   }
 
-/* Defines the structure, too. Each type is one word. */
+/* Defines the structure and hg_proc_TYPE(). Each field's type must be one word. */
 #define MERCURY_GEN_PROC(struct_type_name, fields)   \
   typedef struct {                                   \
     MERCURY_PP_JOIN(MERCURY_PP_FIELD_A fields, _END) \

@@ -1,8 +1,8 @@
-/* Processors, which encode the arguments of functions, decode them, and free what decoding has allocated, all by one
- * routine for each type. Integers travel in little-endian order. A processor is used by one thread at a time.
+/* Processors encode the arguments of functions, decode them, and free memory that decoding has allocated; one routine
+ * for each type does all three. Encoded integers are little-endian. One thread at a time may use a processor.
  *
- * A routine returns HG_SUCCESS, or the reason why it failed. What a failed decoding has allocated is freed by the
- * routine with HG_FREE, if the structure was all zero before. */
+ * A routine returns HG_SUCCESS, or the reason of its failure. After a failed decoding, the same routine with HG_FREE
+ * frees the memory that was allocated, provided that the structure was all zero before decoding. */
 #ifndef MERCURY_PROC_H
 #define MERCURY_PROC_H
 
@@ -16,36 +16,37 @@
 extern "C" {
 #endif
 
-/* Memory at the begin of a page, for large buffers; NULL if there is none. */
+/* Allocates page-aligned memory, for large buffers. Returns NULL if there is none. */
 HG_EXPORT void* hg_proc_buf_alloc(size_t size);
 HG_EXPORT hg_return_t hg_proc_buf_free(void* buf);
 
-/* A processor on a buffer. With HG_DECODE, buf_size is what the buffer has at most; with HG_FREE the buffer may be
- * NULL. */
+/* Creates a processor for a buffer. With HG_DECODE, the encoded data may be shorter than buf_size; with HG_FREE, the
+ * buffer may be NULL. */
 HG_EXPORT hg_return_t hg_proc_create(void* buf, size_t buf_size, hg_proc_op_t op, hg_proc_hash_t hash, hg_proc_t* proc);
 HG_EXPORT hg_return_t hg_proc_free(hg_proc_t proc);
 HG_EXPORT hg_proc_op_t hg_proc_get_op(hg_proc_t proc);
 
-/* The size of the buffer, or of the extra buffer where there is one. */
+/* The size of the buffer, or of the extra buffer if there is one. */
 HG_EXPORT size_t hg_proc_get_size(hg_proc_t proc);
-/* Makes room for `size` bytes in all. An encoder that has less room copies what it has encoded so far into an extra
- * buffer and continues there; it does that by itself when the buffer is full, too. */
+/* Makes room for `size` bytes in total. If the buffer is smaller, the encoder allocates an extra buffer, copies the
+ * encoded data there and continues in it. It also does so when the buffer is full. */
 HG_EXPORT hg_return_t hg_proc_set_size(hg_proc_t proc, size_t size);
 HG_EXPORT size_t hg_proc_get_size_left(hg_proc_t proc);
-/* Where the next byte is written or read. Outside of the buffer, HG_SIZE_ERROR. */
+/* The position of the next byte. The setter returns HG_SIZE_ERROR for a position outside of the buffer. */
 HG_EXPORT void* hg_proc_get_buf_ptr(hg_proc_t proc);
 HG_EXPORT hg_return_t hg_proc_set_buf_ptr(hg_proc_t proc, void* buf_ptr);
 
-/* The extra buffer and its size; NULL and 0 without one. The processor frees it unless it belongs to the caller
- * (HG_TRUE), who frees it with hg_proc_buf_free(). */
+/* The extra buffer and its size; NULL and 0 if there is none. By default the processor owns it. With HG_TRUE, ownership
+ * is transferred to the caller, who must free it with hg_proc_buf_free(). */
 HG_EXPORT void* hg_proc_get_extra_buf(hg_proc_t proc);
 HG_EXPORT size_t hg_proc_get_extra_size(hg_proc_t proc);
 HG_EXPORT hg_return_t hg_proc_set_extra_buf_is_mine(hg_proc_t proc, hg_bool_t mine);
 
-/* The last step: appends the checksum, or compares it; HG_CHECKSUM_ERROR if it is another. */
+/* To be called last: appends the checksum, or verifies it and returns HG_CHECKSUM_ERROR if it differs. */
 HG_EXPORT hg_return_t hg_proc_flush(hg_proc_t proc);
 
-/* Writes or reads `data_size` bytes as they are; nothing with HG_FREE. HG_SIZE_ERROR if the message ends before. */
+/* Writes or reads `data_size` bytes without conversion. No effect with HG_FREE. HG_SIZE_ERROR if the message is too
+ * short. */
 HG_EXPORT hg_return_t hg_proc_memcpy(hg_proc_t proc, void* data, size_t data_size);
 HG_EXPORT hg_return_t hg_proc_raw(hg_proc_t proc, void* buf, size_t buf_size);
 
@@ -57,7 +58,7 @@ HG_EXPORT hg_return_t hg_proc_hg_int32_t(hg_proc_t proc, hg_int32_t* data);
 HG_EXPORT hg_return_t hg_proc_hg_uint32_t(hg_proc_t proc, hg_uint32_t* data);
 HG_EXPORT hg_return_t hg_proc_hg_int64_t(hg_proc_t proc, hg_int64_t* data);
 HG_EXPORT hg_return_t hg_proc_hg_uint64_t(hg_proc_t proc, hg_uint64_t* data);
-/* HG_BULK_NULL travels as such. Decoding makes a handle, which HG_FREE frees. */
+/* HG_BULK_NULL is encoded, too. Decoding creates a handle, which HG_FREE frees. */
 HG_EXPORT hg_return_t hg_proc_hg_bulk_t(hg_proc_t proc, hg_bulk_t* handle);
 
 #define hg_proc_int8_t hg_proc_hg_int8_t
@@ -72,8 +73,8 @@ HG_EXPORT hg_return_t hg_proc_hg_bulk_t(hg_proc_t proc, hg_bulk_t* handle);
 #define hg_proc_hg_ptr_t hg_proc_hg_uint64_t
 #define hg_proc_hg_id_t hg_proc_hg_uint32_t
 
-/* Copies to or from `buf`, whose end it returns. For routines that reserve room by hg_proc_set_size() and write by
- * themselves. */
+/* Copies to or from `buf` and returns the position after the data. For routines that make room with hg_proc_set_size()
+ * and access the buffer directly. */
 static HG_INLINE void* hg_proc_buf_memcpy(void* buf, void* data, size_t data_size, hg_proc_op_t op) {
   if (data_size > 0 && op == HG_ENCODE) memcpy(buf, data, data_size);
   if (data_size > 0 && op == HG_DECODE) memcpy(data, buf, data_size);

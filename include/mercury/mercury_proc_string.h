@@ -1,4 +1,4 @@
-/* Strings as arguments of functions. NULL travels as NULL. Decoding allocates with malloc(), HG_FREE frees. */
+/* Strings as arguments of functions. NULL is decoded as NULL. Decoding allocates with malloc(); HG_FREE frees. */
 #ifndef MERCURY_PROC_STRING_H
 #define MERCURY_PROC_STRING_H
 

@@ -1,4 +1,4 @@
-/* Strings that know whether they own their characters. */
+/* String objects, which record whether they own their characters. */
 #ifndef MERCURY_STRING_OBJECT_H
 #define MERCURY_STRING_OBJECT_H
 
@@ -14,14 +14,15 @@ typedef struct hg_string_object {
   hg_bool_t is_owned; /* characters that malloc() has returned, which hg_string_object_free() frees */
 } hg_string_object_t;
 
-/* Without characters. */
+/* Initializes a string object without characters. */
 HG_EXPORT hg_return_t hg_string_object_init(hg_string_object_t* string);
 HG_EXPORT hg_return_t hg_string_object_init_char(hg_string_object_t* string, char* s, hg_bool_t is_owned);
 HG_EXPORT hg_return_t hg_string_object_init_const_char(hg_string_object_t* string, const char* s, hg_bool_t is_owned);
 HG_EXPORT hg_return_t hg_string_object_free(hg_string_object_t* string);
-/* A copy that owns its characters. */
+/* Creates a copy that owns its characters. */
 HG_EXPORT hg_return_t hg_string_object_dup(hg_string_object_t string, hg_string_object_t* new_string);
-/* Replaces the characters by `s` and returns the old ones. Ownership stays as it was, and applies to `s`. */
+/* Replaces the characters by `s` and returns the old ones. If the object has owned the old characters, it now owns `s`.
+ * */
 HG_EXPORT char* hg_string_object_swap(hg_string_object_t* string, char* s);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Threads, and values that each thread has of its own. Functions return 0, or -1 if they fail. */
+/* Threads and thread-specific values. Functions return 0, or -1 if they fail. */
 #ifndef MERCURY_THREAD_H
 #define MERCURY_THREAD_H
 
@@ -15,7 +15,7 @@ typedef pthread_key_t hg_thread_key_t;
 extern "C" {
 #endif
 
-/* The value of no thread. */
+/* Sets *thread to a value that denotes no thread. */
 HG_UTIL_EXPORT void hg_thread_init(hg_thread_t* thread);
 HG_UTIL_EXPORT int hg_thread_create(hg_thread_t* thread, hg_thread_func_t f, void* data);
 HG_UTIL_EXPORT void hg_thread_exit(hg_thread_ret_t ret);

@@ -1,4 +1,4 @@
-/* Condition variables. Functions return 0, or -1 if they fail. A wait may end without a signal. */
+/* Condition variables. Functions return 0, or -1 if they fail. Waits may return spuriously. */
 #ifndef MERCURY_THREAD_CONDITION_H
 #define MERCURY_THREAD_CONDITION_H
 
@@ -15,7 +15,7 @@ HG_UTIL_EXPORT int hg_thread_cond_destroy(hg_thread_cond_t* cond);
 HG_UTIL_EXPORT int hg_thread_cond_signal(hg_thread_cond_t* cond);
 HG_UTIL_EXPORT int hg_thread_cond_broadcast(hg_thread_cond_t* cond);
 HG_UTIL_EXPORT int hg_thread_cond_wait(hg_thread_cond_t* cond, hg_thread_mutex_t* mutex);
-/* At most `timeout` ms; -1 after that. */
+/* Waits at most `timeout` ms; returns -1 on time-out. */
 HG_UTIL_EXPORT int hg_thread_cond_timedwait(hg_thread_cond_t* cond, hg_thread_mutex_t* mutex, unsigned int timeout);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* Locks. Functions return 0, or -1 if they fail; hg_thread_mutex_try_lock() also if another thread has the lock. */
+/* Mutexes. Functions return 0, or -1 if they fail. hg_thread_mutex_try_lock() also returns -1 if another thread holds
+ * the mutex. */
 #ifndef MERCURY_THREAD_MUTEX_H
 #define MERCURY_THREAD_MUTEX_H
 

@@ -13,9 +13,9 @@ extern "C" {
 #endif
 
 HG_UTIL_EXPORT int hg_thread_pool_init(unsigned int thread_count, hg_thread_pool_t** pool);
-/* Executes what has been posted, and ends the threads. Not to be called by one of them. */
+/* Executes all posted functions, and joins the threads. Must not be called by a thread of the pool. */
 HG_UTIL_EXPORT int hg_thread_pool_destroy(hg_thread_pool_t* pool);
-/* Any thread may post, also one of the pool. */
+/* Posts f(args). Any thread may post, including those of the pool. */
 HG_UTIL_EXPORT int hg_thread_pool_post(hg_thread_pool_t* pool, hg_thread_func_t f, void* args);
 
 #ifdef __cplusplus

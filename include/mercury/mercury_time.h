@@ -1,4 +1,4 @@
-/* Time: since a point in the past that does not change, on a clock that is never set back. Thread-safe. */
+/* Times: on a monotonic clock with an unspecified origin. Thread-safe. */
 #ifndef MERCURY_TIME_H
 #define MERCURY_TIME_H
 
@@ -14,16 +14,16 @@ typedef struct hg_time {
 } hg_time_t;
 
 HG_UTIL_EXPORT int hg_time_get_current(hg_time_t* tv);
-/* In seconds. */
+/* Conversions to and from seconds. */
 HG_UTIL_EXPORT double hg_time_to_double(hg_time_t tv);
 HG_UTIL_EXPORT hg_time_t hg_time_from_double(double d);
-/* Whether the first is earlier. */
+/* Whether in1 is earlier than in2. */
 HG_UTIL_EXPORT int hg_time_less(hg_time_t in1, hg_time_t in2);
 HG_UTIL_EXPORT hg_time_t hg_time_add(hg_time_t in1, hg_time_t in2);
 HG_UTIL_EXPORT hg_time_t hg_time_subtract(hg_time_t in1, hg_time_t in2);
-/* -1 if a signal arrives before; *rem, unless NULL, is what is left then. */
+/* Sleeps. Returns -1 if a signal interrupts it; then *rem, unless rem is NULL, is the remaining time. */
 HG_UTIL_EXPORT int hg_time_sleep(const hg_time_t rqt, hg_time_t* rem);
-/* Date and time of day as text, in a buffer of this thread. */
+/* The date and time of day as text, in a thread-local buffer. */
 HG_UTIL_EXPORT char* hg_time_stamp(void);
 
 #ifdef __cplusplus

@@ -1,15 +1,15 @@
 /* NA: the network abstraction of the Mercury function shipper, over LCI. Link with libna (pkg-config na, CMake na).
  *
- * C99 and later, and C++. Servers and clients are started independently. A class is a process's end of a network, a
- * context a queue of completed operations. Communication starts at once and completes in NA_Progress(); its callback
- * runs later, in NA_Trigger(), and nowhere else. All functions may be called by any thread at any time, but for freeing
- * what others still use. Times are in milliseconds.
+ * C99 and later, and C++. Servers and clients are started independently. A class is a process's endpoint in a network;
+ * a context is a queue of completed operations. An operation starts when its function is called and completes in
+ * NA_Progress(). Its callback runs later, in NA_Trigger() only. Thread-safe, but no thread may free an object that
+ * another thread uses. Times are in milliseconds.
  *
  * Each function that starts an operation calls `callback`, which may be NULL, exactly once if it returns NA_SUCCESS,
  * and never otherwise. `op_id`, which may be NULL or NA_OP_ID_IGNORE, is valid until the callback has returned.
  *
- * Misuse returns NA_INVALID_PARAM, or what the function's comment names, and prints one line on standard error that
- * says what was wrong. An operation with a peer that died, or that left, ends with NA_PROTOCOL_ERROR. */
+ * Misuse returns NA_INVALID_PARAM, or the code that the function's comment names, and prints one line on standard
+ * error. An operation with a peer that has failed or disconnected ends with NA_PROTOCOL_ERROR. */
 #ifndef NA_H
 #define NA_H
 
@@ -67,7 +67,7 @@ struct na_cb_info_recv_unexpected {
 };
 
 struct na_cb_info {
-  void* arg; /* of the call that started the operation */
+  void* arg; /* the argument of the function that started the operation */
   na_return_t ret;
   na_cb_type_t type;
   union {
@@ -76,7 +76,7 @@ struct na_cb_info {
   } info;
 };
 
-/* What it returns is ignored. It may call every function, NA_Progress() and NA_Trigger() included. */
+/* A callback. It may call every function, including NA_Progress() and NA_Trigger(). Its result is ignored. */
 typedef na_return_t (*na_cb_t)(const struct na_cb_info* callback_info);
 
 #define NA_ADDR_NULL ((na_addr_t)0)
@@ -105,31 +105,32 @@ extern "C" {
  * the own address tells which. NULL on failure. */
 NA_EXPORT na_class_t* NA_Initialize(const char* info_string, na_bool_t listen) NA_WARN_UNUSED_RESULT;
 
-/* Leaves the network, and frees the class. Its contexts must have been destroyed, else NA_PROTOCOL_ERROR. Peers learn
- * of it: their operations with this process end. */
+/* Disconnects all peers, and frees the class. NA_PROTOCOL_ERROR if a context has not been destroyed. Outstanding
+ * operations of peers with this process end with an error. */
 NA_EXPORT na_return_t NA_Finalize(na_class_t* na_class);
 
-/* NULL on failure. */
+/* Creates a context. Returns NULL on failure. */
 NA_EXPORT na_context_t* NA_Context_create(na_class_t* na_class) NA_WARN_UNUSED_RESULT;
 
-/* Operations of this context that are not complete are cancelled; callbacks that NA_Trigger() has not run are lost. */
+/* Cancels outstanding operations of the context and destroys it. Callbacks that NA_Trigger() has not run are dropped.
+ * */
 NA_EXPORT na_return_t NA_Context_destroy(na_class_t* na_class, na_context_t* context);
 
 /* --- addresses --- */
 
-/* Connects with the process that listens at `name`, what NA_Addr_to_string() said there. White space at the end is
- * ignored. A name that no process listens at ends with NA_PROTOCOL_ERROR. */
+/* Connects to the process that listens at `name`, which is the result of NA_Addr_to_string() in that process. White
+ * space at its end is ignored. If no process listens there, the operation ends with NA_PROTOCOL_ERROR. */
 NA_EXPORT na_return_t NA_Addr_lookup(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg,
                                      const char* name, na_op_id_t* op_id);
 
-/* The same, and waits; it needs no context, and other threads need make no progress. */
+/* The same, but blocks. Makes progress itself, and needs no context. */
 NA_EXPORT na_return_t NA_Addr_lookup_wait(na_class_t* na_class, const char* name, na_addr_t* addr);
 
 NA_EXPORT na_return_t NA_Addr_free(na_class_t* na_class, na_addr_t addr);
 
 NA_EXPORT na_return_t NA_Addr_self(na_class_t* na_class, na_addr_t* addr);
 
-/* Both addresses must be freed, in any order. */
+/* Copies an address. Both must be freed, in any order. */
 NA_EXPORT na_return_t NA_Addr_dup(na_class_t* na_class, na_addr_t addr, na_addr_t* new_addr);
 
 NA_EXPORT na_bool_t NA_Addr_is_self(na_class_t* na_class, na_addr_t addr);
@@ -143,8 +144,8 @@ NA_EXPORT na_size_t NA_Msg_get_max_expected_size(na_class_t* na_class) NA_WARN_U
 NA_EXPORT na_size_t NA_Msg_get_max_unexpected_size(na_class_t* na_class) NA_WARN_UNUSED_RESULT;
 NA_EXPORT na_tag_t NA_Msg_get_max_tag(na_class_t* na_class) NA_WARN_UNUSED_RESULT;
 
-/* Sends a message to whichever receive of unexpected messages comes next at `dest`. It waits there if there is none
- * yet. `buf` may be reused after the callback. NA_SIZE_ERROR if it is too large. */
+/* Sends a message that matches the next receive of unexpected messages at `dest`. It is stored at `dest` until there is
+ * one. `buf` may be reused after the callback. NA_SIZE_ERROR if the message is too large. */
 NA_EXPORT na_return_t NA_Msg_send_unexpected(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg,
                                              const void* buf, na_size_t buf_size, na_addr_t dest, na_tag_t tag,
                                              na_op_id_t* op_id);
@@ -154,57 +155,60 @@ NA_EXPORT na_return_t NA_Msg_send_unexpected(na_class_t* na_class, na_context_t*
 NA_EXPORT na_return_t NA_Msg_recv_unexpected(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg,
                                              void* buf, na_size_t buf_size, na_op_id_t* op_id);
 
-/* Sends a message to the receive of `dest` that names this process and `tag`. It waits there if there is none yet. */
+/* Sends a message that matches a receive at `dest` with this process as source and the same tag. It is stored at `dest`
+ * until there is one. */
 NA_EXPORT na_return_t NA_Msg_send_expected(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg,
                                            const void* buf, na_size_t buf_size, na_addr_t dest, na_tag_t tag,
                                            na_op_id_t* op_id);
 
-/* Receives the message that `source` sends with `tag`; the callback does not say how large it was. */
+/* Receives a message that `source` sends with `tag`. The callback gets no size. */
 NA_EXPORT na_return_t NA_Msg_recv_expected(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg,
                                            void* buf, na_size_t buf_size, na_addr_t source, na_tag_t tag,
                                            na_op_id_t* op_id);
 
 /* --- memory --- */
 
-/* Describes memory, for NA_Put() and NA_Get(). `flags` is NA_MEM_READWRITE or NA_MEM_READ_ONLY. */
+/* Creates a handle of memory, for NA_Put() and NA_Get(). `flags` is NA_MEM_READWRITE or NA_MEM_READ_ONLY. */
 NA_EXPORT na_return_t NA_Mem_handle_create(na_class_t* na_class, void* buf, na_size_t buf_size, unsigned long flags,
                                            na_mem_handle_t* mem_handle);
 
-/* One handle for several pieces; offsets count through them in the array's order. */
+/* Creates one handle of several pieces. Offsets count through the pieces in the array's order. */
 NA_EXPORT na_return_t NA_Mem_handle_create_segments(na_class_t* na_class, struct na_segment* segments,
                                                     na_size_t segment_count, unsigned long flags,
                                                     na_mem_handle_t* mem_handle);
 
-/* Also deregisters. */
+/* Deregisters the memory if it is registered, and frees the handle. */
 NA_EXPORT na_return_t NA_Mem_handle_free(na_class_t* na_class, na_mem_handle_t mem_handle);
 
-/* Lets peers access the memory, which they do by a serialized copy of the handle that is made afterwards. A handle that
- * is local in NA_Put() or NA_Get() needs no registration. */
+/* Registers the memory, so that peers can access it by a serialized copy of the handle. The copy must be made
+ * afterwards. The local handle of NA_Put() or NA_Get() need not be registered. */
 NA_EXPORT na_return_t NA_Mem_register(na_class_t* na_class, na_mem_handle_t mem_handle);
 
 NA_EXPORT na_return_t NA_Mem_deregister(na_class_t* na_class, na_mem_handle_t mem_handle);
 
-/* In bytes; 0 for an invalid handle. */
+/* The size in bytes of the serialized handle; 0 for an invalid handle. */
 NA_EXPORT na_size_t NA_Mem_handle_get_serialize_size(na_class_t* na_class,
                                                      na_mem_handle_t mem_handle) NA_WARN_UNUSED_RESULT;
 
-/* NA_SIZE_ERROR if `buf_size` is too small, NA_PERMISSION_ERROR if the memory is not registered. */
+/* Writes the serialized handle. NA_SIZE_ERROR if `buf_size` is too small, NA_PERMISSION_ERROR if the memory is not
+ * registered. */
 NA_EXPORT na_return_t NA_Mem_handle_serialize(na_class_t* na_class, void* buf, na_size_t buf_size,
                                               na_mem_handle_t mem_handle);
 
-/* Makes a handle of memory of another process, of the bytes that NA_Mem_handle_serialize() wrote there.
- * NA_PROTOCOL_ERROR if they are damaged, NA_SIZE_ERROR if they are cut. */
+/* Creates a handle of another process's memory from the bytes that NA_Mem_handle_serialize() has written there.
+ * NA_PROTOCOL_ERROR if they are damaged, NA_SIZE_ERROR if some are missing. */
 NA_EXPORT na_return_t NA_Mem_handle_deserialize(na_class_t* na_class, na_mem_handle_t* mem_handle, const void* buf,
                                                 na_size_t buf_size);
 
-/* Copies local to remote memory; after the callback the data are there. NA_SIZE_ERROR if an offset and `data_size`
- * leave a handle, NA_PERMISSION_ERROR if the remote memory is NA_MEM_READ_ONLY. */
+/* Copies local to remote memory. When the callback runs, the data is in the remote memory. NA_SIZE_ERROR if a range
+ * ends beyond its handle, NA_PERMISSION_ERROR if the remote memory is NA_MEM_READ_ONLY. */
 NA_EXPORT na_return_t NA_Put(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg,
                              na_mem_handle_t local_mem_handle, na_offset_t local_offset,
                              na_mem_handle_t remote_mem_handle, na_offset_t remote_offset, na_size_t data_size,
                              na_addr_t remote_addr, na_op_id_t* op_id);
 
-/* Copies remote to local memory, with the same checks, but that the local memory is written whatever its flags. */
+/* Copies remote to local memory. NA_SIZE_ERROR if a range ends beyond its handle. The flags of the local handle are not
+ * checked. */
 NA_EXPORT na_return_t NA_Get(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg,
                              na_mem_handle_t local_mem_handle, na_offset_t local_offset,
                              na_mem_handle_t remote_mem_handle, na_offset_t remote_offset, na_size_t data_size,
@@ -212,16 +216,17 @@ NA_EXPORT na_return_t NA_Get(na_class_t* na_class, na_context_t* context, na_cb_
 
 /* --- completion --- */
 
-/* NA_SUCCESS as soon as an operation of `context` has completed whose callback has not run yet, or other threads have
- * run callbacks of it since the caller's last call; else NA_TIMEOUT after `timeout` ms, in which the thread sleeps. */
+/* Makes progress; sleeps while there is nothing to do. Returns NA_SUCCESS as soon as a completed operation of `context`
+ * waits for NA_Trigger(), or other threads have run callbacks of `context` since this thread's last call. Returns
+ * NA_TIMEOUT after `timeout` ms. */
 NA_EXPORT na_return_t NA_Progress(na_class_t* na_class, na_context_t* context, unsigned int timeout);
 
-/* Runs at most `max_count` callbacks of completed operations; NA_TIMEOUT if there are none within `timeout` ms.
- * `actual_count`, which may be NULL, is how many. */
+/* Runs at most `max_count` callbacks of completed operations. Stores their number in *actual_count, which may be NULL.
+ * Returns NA_TIMEOUT if there are none within `timeout` ms. */
 NA_EXPORT na_return_t NA_Trigger(na_context_t* context, unsigned int timeout, unsigned int max_count,
                                  unsigned int* actual_count);
 
-/* The operation's callback has NA_CANCELED, unless the operation has completed already, which is no error. */
+/* Cancels an operation: its callback gets NA_CANCELED. No effect, and no error, if the operation has completed. */
 NA_EXPORT na_return_t NA_Cancel(na_class_t* na_class, na_context_t* context, na_op_id_t op_id);
 
 /* The constant's name, such as "NA_SUCCESS"; "NA_UNKNOWN_ERROR" for other numbers. */

@@ -1,5 +1,5 @@
-/* What na.h needs to know of compiler and build. The switches that name plugins (NA_HAS_BMI, NA_HAS_MPI, NA_HAS_SSM)
- * stay undefined: all plugin names are accepted, and LCI carries the messages of all. */
+/* Types and macros of na.h that depend on the compiler. The macros of plugins (NA_HAS_BMI, NA_HAS_MPI, NA_HAS_SSM) are
+ * undefined: NA accepts the names of all plugins, and uses LCI for each. */
 #ifndef NA_CONFIG_H
 #define NA_CONFIG_H
 
@@ -23,7 +23,7 @@ typedef na_uint64_t na_ptr_t;
 #define NA_BUILD_SHARED_LIBS
 #define NA_HAS_VERBOSE_ERROR
 
-/* What the library shows; all else in it is hidden. */
+/* Marks the functions that the library exports. */
 #define NA_EXPORT __attribute__((visibility("default")))
 #define NA_INLINE __inline__
 #define NA_WARN_UNUSED_RESULT __attribute__((warn_unused_result))

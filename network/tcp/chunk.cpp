@@ -9,7 +9,7 @@ namespace lci::network::sockets {
 namespace {
 
 constexpr std::align_val_t alignment{cache_line};
-// A larger number is free only after a shortage.
+// Number of free chunks that a pool retains for reuse. Further ones, which exist after a burst of messages, are freed.
 constexpr size_t most_spare = 16;
 
 }  // namespace

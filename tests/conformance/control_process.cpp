@@ -1,4 +1,5 @@
-// The control of ranks that are processes of one launcher. All messages go through rank 0.
+// Implements control.hpp, by which ranks exchange texts without the library under test, for ranks that are processes of
+// one launcher. All messages go through rank 0, which collects and distributes them.
 #include <chrono>
 #include <cstdlib>
 

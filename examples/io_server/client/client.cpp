@@ -18,7 +18,7 @@ request about(op what, uint64_t handle = 0, int64_t a = 0, int64_t b = 0, int64_
   return r;
 }
 
-/// A reply without the data that belong to it is none of this protocol.
+/// Returns the reply's error; EIO if a successful reply lacks the `size` bytes of data that it must have.
 int checked(const answer& a, size_t size) { return a.error == 0 && a.size != size ? EIO : a.error; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The client library: files of the server, by calls that resemble the system's.
+// The client library: operations on files of the server that resemble the system calls.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,8 +12,8 @@
 
 namespace io_server {
 
-/// Paths are relative to the server's root; none leads out of it. Every call returns an errno, 0: success. Thread-safe.
-/// Open files belong to the connection: the server closes them when it ends, however it ends.
+/// A client of a server. Paths are relative to the server's root, and can't escape it. Every function returns 0 or an
+/// errno. Open files belong to the connection: the server closes them when the connection ends or fails. Thread-safe.
 class client {
  public:
   client(const std::string& address, double timeout) : connection_(address, timeout) {}
@@ -26,27 +26,29 @@ class client {
   int open(std::string_view path, int flags, mode_t mode, opened* file);
   int close(uint64_t handle);
 
-  /// Bytes read are in `*done`, fewer than `size` at the end of the file only. After an error `*done` is what was read
-  /// before it.
+  /// Reads up to `size` bytes and stores their number in `*done`. It is less than `size` at the end of the file, and
+  /// after an error, when it is the number of bytes read before.
   int read(uint64_t handle, void* to, size_t size, int64_t offset, size_t* done);
-  /// `offset` -1: at the end of the file; `*behind`, if given, gets the offset behind what was written.
+  /// Writes; `offset` -1 appends. Stores the offset after the written bytes in `*behind`, unless it is null.
   int write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind = nullptr);
 
   int stat(std::string_view path, bool follow, struct statx* status);
   int stat(uint64_t handle, struct statx* status);
   int statfs(std::string_view path, struct statfs* status);
   int readlink(std::string_view path, char* to, size_t room, size_t* size);
-  /// Records of getdents64() behind a position; `*size` 0: the end. Positions are the `d_off` of records.
+  /// Reads records of getdents64() that follow a position, which is the `d_off` of a record. Sets `*size` to 0 at the
+  /// end.
   int list(uint64_t handle, int64_t position, void* to, size_t room, size_t* size);
 
-  /// What has texts and numbers only: see protocol.hpp.
+  /// Requests with texts and numbers only, see protocol.hpp.
   int call(op what, std::string_view text, int64_t a = 0, int64_t b = 0, int64_t c = 0, std::string_view text2 = {});
   int call(op what, uint64_t handle, int64_t a = 0, int64_t b = 0, int64_t c = 0);
-  /// Tests for a lock: its type, or F_UNLCK, is in `*type`; where it is in `at[0]`, `at[1]`.
+  /// Tests for a conflicting lock. Stores its type, or F_UNLCK, in `*type`, its start in `at[0]` and its length in
+  /// `at[1]`.
   int test_lock(uint64_t handle, int* type, int64_t at[2]);
 
   bool is_lost() const { return connection_.is_lost(); }
-  /// Ends the session; later calls return EIO. For a process that is about to end: it frees nothing.
+  /// Ends the session without freeing memory, for a process that is about to exit. Later calls return EIO.
   void leave() { connection_.leave(); }
 
  private:

@@ -9,11 +9,12 @@ namespace io_server {
 
 namespace {
 
-/// A client has few messages under way.
+/// Few packets, since a client has few outstanding messages.
 constexpr size_t packets = 1024;
-/// How long a call polls before it sleeps, in seconds: most calls end by then, and a wake-up takes as long as a call.
+/// Seconds that a call polls before it sleeps. Most calls complete within that time, and a wake-up takes as long as a
+/// call.
 constexpr double awake = 0.001;
-/// How often a call that waits asks whether the server is still connected, in seconds.
+/// Seconds between two checks of a waiting call whether the server is still connected.
 constexpr double look_again = 0.25;
 
 }  // namespace
@@ -44,7 +45,7 @@ connection::~connection() {
     }
     lci::free_runtime(&runtime_);
   } catch (const std::exception&) {
-    // The server has died meanwhile: nothing is left to do.
+    // The server has failed, so there is no session to end.
   }
 }
 
@@ -122,15 +123,15 @@ bool connection::wait(slot& s, lci::status_t* arrived) {
   while (!is_lost()) {
     try {
       if (lci::sync_wait_for_x(s.arrived, look_again, arrived).device(device_)()) return true;
-      // A server that has disconnected causes no exception in progress(), but in posts. The message to an unregistered
-      // handle is dropped there.
+      // Only a post reports an orderly disconnect of the server. It drops this message, since the handle is
+      // unregistered.
       lci::post_am_x(server_, nullptr, 0, lci::COMP_NULL_RETRY, ~lci::rcomp_t{0} >> 8).device(device_)();
     } catch (const std::exception&) {
       break;
     }
     if (clock::now() > until) break;
   }
-  // Another thread may have taken the exception while the reply was there already.
+  // Check for the reply once more: it may have arrived before the failure that was reported.
   if (lci::sync_test_x(s.arrived, arrived).runtime(runtime_)()) return true;
   lose();
   return false;
@@ -151,7 +152,7 @@ answer connection::call(request r, std::string_view text, std::string_view text2
   r.number = s->number;
   lci::status_t arrived;
   if (!send(r, text, text2, data) || !wait(*s, &arrived)) {
-    (void)s.release();  // a late reply may still signal it: it stays until the process ends
+    (void)s.release();  // never freed, since a late reply may still signal it
     return a;
   }
   reply got;

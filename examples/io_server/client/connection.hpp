@@ -1,4 +1,4 @@
-// A process's connection with the server: sends requests and waits for their replies.
+// A process's connection to the server: sends requests and waits for their replies.
 #pragma once
 
 #include <atomic>
@@ -15,28 +15,28 @@
 
 namespace io_server {
 
-/// What the server answered. Each call ends with one; a lost server is `error == EIO`.
+/// The result of a call. `error` is EIO if the connection is lost.
 struct answer {
   int error = EIO;
   int64_t result = 0, second = 0;
   size_t size = 0;  ///< bytes of data that were stored
 };
 
-/// Owns a runtime of its own, so it does not meet the program's own use of LCI. Thread-safe: each call has a slot, and
-/// threads that wait make progress for all. Once the server is lost, every call returns EIO at once.
+/// A connection. Owns a runtime, separate from those of a program that uses LCI itself. Thread-safe: each call has a
+/// slot, and waiting threads make progress for all. After the connection is lost, every call returns EIO.
 class connection {
  public:
-  /// Throws what lci::connect() throws. `timeout`: seconds that a call waits for its reply, and connect() for its own.
+  /// Connects; throws exceptions of lci::connect(). `timeout`: seconds that connecting, and each call, may take.
   connection(const std::string& address, double timeout);
   ~connection();
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
-  /// Sends the request with its texts and data, and stores the reply's data in `into`.
+  /// Sends a request with its texts and data, and stores the reply's data in `into`.
   answer call(request r, std::string_view text = {}, std::string_view text2 = {}, const void* data = nullptr,
               void* into = nullptr, size_t room = 0);
 
-  /// Memory that the server may read or write until it is destroyed.
+  /// A registration of memory, which the server may read and write until this object is destroyed.
   class registered {
    public:
     registered(connection& c, const void* memory, size_t size);

@@ -19,14 +19,14 @@ bool take_request(const void* message, size_t size, received& r) {
   r.text.assign(at, h.text_size);
   r.text2.assign(at + h.text_size, h.text2_size);
   r.data = at + h.text_size + h.text2_size;
-  // A 0 in a path would hide the rest of it from the system.
+  // System calls would ignore the rest of a path after a 0 byte.
   return r.text.find('\0') == std::string::npos && r.text2.find('\0') == std::string::npos;
 }
 
 namespace {
 
 int open_file_of(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out) {
-  // Opening a pipe or a device may wait or have effects: so without waiting, and only files and folders are kept.
+  // Opening a pipe or a device may block, so open with O_NONBLOCK, and accept only files and folders.
   const int flags = static_cast<int>(r.head.a);
   constexpr int forwarded = O_ACCMODE | O_APPEND | O_CREAT | O_DIRECTORY | O_EXCL | O_NOATIME | O_NOFOLLOW | O_TRUNC |
                             O_SYNC | O_DSYNC | O_PATH | O_TMPFILE;

@@ -1,4 +1,4 @@
-// Executes requests on the file system. What transfers data in bulk is in transfer.hpp.
+// Executes requests on the file system, except bulk transfers, which are in transfer.hpp.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,27 @@
 
 namespace io_server {
 
-/// A request as it arrived, its sizes checked.
+/// A received request whose sizes have been checked. Refers to the message.
 struct received {
   request head;
   std::string text, text2;
   const char* data = nullptr;  ///< `head.data_size` bytes
 };
 
-/// Room for a reply's data; `size` is what is used.
+/// The buffer for a reply's data, of which `size` bytes are used.
 struct outgoing {
   char* data = nullptr;
   size_t room = 0;
   size_t size = 0;
 };
 
-/// False: the message is none of this protocol.
+/// Parses a message. Returns false if it is not of this protocol.
 bool take_request(const void* message, size_t size, received& r);
 
-/// Everything but `hello`, `bye`, and reads and writes in bulk. Stores error, results and data. Thread-safe.
+/// Executes all requests except `hello`, `bye` and bulk reads and writes. Stores error, results and data. Thread-safe.
 void execute(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out);
 
-/// Parts of it, by what they are about. Each returns an errno.
+/// Parts of execute(), by topic. Each returns 0 or an errno.
 int execute_on_file(session& client, const received& r, reply& answer, outgoing& out);
 int execute_on_path(const root_folder& root, const received& r, outgoing& out);
 int execute_on_names(const root_folder& root, const received& r);

@@ -39,7 +39,7 @@ int execute_on_attributes(const root_folder& root, session& client, const receiv
     if (file == nullptr) return EBADF;
     fd = file->fd.get();
   } else if (h.what == op::utimens && h.c == 0) {
-    // What leads through /proc/self/fd would be the link's target: so by its name.
+    // /proc/self/fd would follow a symbolic link, so change the link itself by its name in its folder.
     std::string name;
     const descriptor folder = root.parent(r.text, name);
     if (!folder) return errno;

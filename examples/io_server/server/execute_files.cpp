@@ -1,4 +1,4 @@
-// Requests about open files: data that fit in a message, sizes, listings.
+// Requests for open files: data that fits in a message, sizes, folder listings.
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>

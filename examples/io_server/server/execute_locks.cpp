@@ -1,4 +1,4 @@
-// Requests about locks. None waits: a client that wants to wait asks again.
+// Requests for locks. None blocks; a client that waits for a lock repeats its request.
 #include <fcntl.h>
 #include <sys/file.h>
 

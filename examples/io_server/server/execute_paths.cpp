@@ -1,4 +1,4 @@
-// Requests about what a path leads to, and about names in folders.
+// Requests for paths: attributes, and creation, removal and renaming of files and folders.
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -33,7 +33,7 @@ int read_link(const root_folder& root, const received& r, outgoing& out) {
   const descriptor link = root.open(r.text, O_PATH | O_NOFOLLOW);
   if (!link) return errno;
   const ssize_t n = readlinkat(link.get(), "", out.data, out.room);
-  if (n < 0) return errno == ENOENT ? EINVAL : errno;  // the system's answer for what is no link
+  if (n < 0) return errno == ENOENT ? EINVAL : errno;  // readlink() of a path that is no link fails with EINVAL
   out.size = static_cast<size_t>(n);
   return 0;
 }
@@ -61,7 +61,7 @@ int execute_on_path(const root_folder& root, const received& r, outgoing& out) {
 int execute_on_names(const root_folder& root, const received& r) {
   const request& h = r.head;
   std::string name, name2;
-  // Of a symbolic link the first text is the target, any text.
+  // For a symbolic link, the first text is the target, which may be any text; the second is the path.
   const descriptor folder = h.what == op::symlink ? root.parent(r.text2, name) : root.parent(r.text, name);
   if (!folder) return h.what == op::mkdir && errno == EBUSY ? EEXIST : errno;
   switch (h.what) {
@@ -80,7 +80,7 @@ int execute_on_names(const root_folder& root, const received& r) {
     return returned(static_cast<int>(
         syscall(SYS_renameat2, folder.get(), name.c_str(), folder2.get(), name2.c_str(), static_cast<unsigned>(h.a))));
   if (h.a == 0) return returned(linkat(folder.get(), name.c_str(), folder2.get(), name2.c_str(), 0));
-  // A link to what a symbolic link leads to: the kernel would follow it out of the root.
+  // To link the target of a symbolic link, open it below the root first: the kernel would follow the link out of it.
   const descriptor target = root.open(r.text, O_PATH);
   if (!target) return errno;
   char path[48];

@@ -29,7 +29,7 @@ void start_runtime(const io_server::server_options& o) {
   lci::g_runtime_init();
 }
 
-/// A reader sees no file, or the whole address.
+/// Writes the address atomically: a reader finds either no file or the whole address.
 bool write_address(const std::string& path, const std::string& address) {
   const std::string draft = path + ".new";
   FILE* f = std::fopen(draft.c_str(), "we");
@@ -42,7 +42,7 @@ bool write_address(const std::string& path, const std::string& address) {
 
 int main(int argc, char** argv) {
   const io_server::server_options o = io_server::parse_options(argc, argv);
-  umask(0);  // clients apply their own
+  umask(0);  // clients apply their own umask
   try {
     const io_server::root_folder root(o.root, o.walk);
     start_runtime(o);

@@ -16,7 +16,7 @@ struct server_options {
   bool verbose = false;
 };
 
-/// Ends the process after --help, and if the options make no sense.
+/// Parses the command line. Exits after --help and for invalid options.
 server_options parse_options(int argc, char** argv);
 
 }  // namespace io_server

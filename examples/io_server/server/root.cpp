@@ -14,7 +14,7 @@ namespace io_server {
 
 namespace {
 
-constexpr int most_links = 40;  // as Linux
+constexpr int most_links = 40;  // as in Linux
 
 int open_in_root(int root, const char* path, int flags, mode_t mode) {
   open_how how{};
@@ -23,13 +23,14 @@ int open_in_root(int root, const char* path, int flags, mode_t mode) {
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   int fd;
   do {
-    // EAGAIN: something was renamed meanwhile, and the kernel can't be sure that the path stayed below the root.
+    // EAGAIN: a concurrent rename; the kernel can't guarantee that the path has stayed below the root.
     fd = static_cast<int>(syscall(SYS_openat2, root, path, &how, sizeof how));
   } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
   return fd;
 }
 
-/// Components of a path, the last one first. True if the path demands a folder (it ends with `/`).
+/// Splits a path into components, the last one first. Returns whether the path must be a folder, since it ends with
+/// `/`.
 bool split(const std::string& path, std::vector<std::string>& into) {
   for (size_t end = path.size(); end > 0;) {
     const size_t slash = path.rfind('/', end - 1);
@@ -62,11 +63,11 @@ root_folder::root_folder(const std::string& path, bool walk)
   if (!root_) throw std::system_error(errno, std::generic_category(), path);
   if (walks_) return;
   const descriptor probe(open_in_root(root_.get(), ".", O_PATH, 0));
-  walks_ = !probe;  // ENOSYS: the kernel is too old; EPERM: a filter of system calls forbids it
+  walks_ = !probe;  // no openat2(): ENOSYS if the kernel is too old, EPERM if a seccomp filter forbids it
 }
 
 descriptor root_folder::open(const std::string& path, int flags, mode_t mode) const {
-  if ((flags & O_PATH) == 0) flags |= O_NOCTTY;  // openat2() refuses what has no effect
+  if ((flags & O_PATH) == 0) flags |= O_NOCTTY;  // openat2() fails if a flag has no effect together with O_PATH
   if (walks_) return walk(path, flags, mode);
   return descriptor(open_in_root(root_.get(), path.empty() ? "." : path.c_str(), flags, mode));
 }
@@ -84,9 +85,9 @@ descriptor root_folder::parent(const std::string& path, std::string& name) const
   return open(path.substr(0, begin), O_PATH | O_DIRECTORY);
 }
 
-// No component is followed by the kernel: each is opened with O_NOFOLLOW, relative to the folder before it, and links
-// are read and put in front of what is left. The folders passed are kept open, so that `..` means the one before, even if
-// somebody moves a folder between two steps.
+// Resolves a path without letting the kernel follow links: opens each component with O_NOFOLLOW relative to its folder,
+// reads each link and prepends its target to the rest of the path. The folders on the path stay open, so that `..` is
+// the previous one even if another process moves a folder meanwhile.
 descriptor root_folder::walk(const std::string& path, int flags, mode_t mode) const {
   std::vector<std::string> left;
   bool folder = split(path, left);

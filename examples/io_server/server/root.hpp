@@ -1,4 +1,4 @@
-// The root folder: paths of clients become descriptors, and none leads out of it.
+// The root folder: resolves paths of clients to descriptors below the root.
 #pragma once
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 namespace io_server {
 
-/// Owns a descriptor, or none (-1).
+/// Owns a file descriptor, or none (-1).
 class descriptor {
  public:
   explicit descriptor(int fd = -1) : fd_(fd) {}
@@ -26,17 +26,18 @@ class descriptor {
   int fd_;
 };
 
-/// Thread-safe. A path is resolved as if the root were `/`: `..` does not leave it, absolute symbolic links start at it.
-/// Where the kernel has openat2(), it does so and excludes races; else each component is opened without following links.
+/// Resolves paths as if the root were `/`: `..` does not leave it, and absolute symbolic links start at it. If the
+/// kernel has openat2(), it does this without races; otherwise walk() opens each component without following links.
+/// Thread-safe.
 class root_folder {
  public:
-  /// Throws std::system_error. `walk`: do without openat2().
+  /// Opens the root. Throws std::system_error. `walk`: do not use openat2().
   root_folder(const std::string& path, bool walk);
 
-  /// As open(); none, with `errno`, on failure.
+  /// As open(2). On failure returns no descriptor and sets `errno`.
   descriptor open(const std::string& path, int flags, mode_t mode = 0) const;
-  /// The folder that a path's last component is in, which is stored in `name`. Fails with EBUSY for the root, and with
-  /// EINVAL where the last component is `.` or `..`.
+  /// Opens the folder that contains a path's last component, and stores that component in `name`. Fails with EBUSY for
+  /// the root, and with EINVAL if the last component is `.` or `..`.
   descriptor parent(const std::string& path, std::string& name) const;
 
  private:

@@ -35,7 +35,7 @@ void server::end_of(int client, const char* how) {
   sessions_.end(client);
   try {
     lci::disconnect(client);
-  } catch (const std::exception&) {  // it is gone already
+  } catch (const std::exception&) {  // the client has disconnected already
   }
   if (verbose_) std::fprintf(stderr, "lci_iod: client %d %s; %zu are left\n", client, how, sessions_.size());
 }
@@ -61,13 +61,14 @@ void server::work() {
 bool server::others_are_active(int client) {
   const auto now = clock::now();
   if (client != last_client_) {
-    if (last_client_ >= 0) other_client_was_here_ = now;
+    if (last_client_ >= 0) client_changed_ = now;
     last_client_ = client;
   }
-  return now - other_client_was_here_ < std::chrono::milliseconds(10);
+  return now - client_changed_ < std::chrono::milliseconds(10);
 }
 
-// A thread that is woken needs a core, which a single client needs for itself.
+// Whether to let another thread lead during this request. Not for a single client, since that thread would compete with
+// it for a processor.
 bool server::may_last(const request& h, int client) {
   if (h.what == op::fsync || h.what == op::fallocate) return true;
   const bool others = others_are_active(client);
@@ -80,14 +81,14 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
   if (!take_request(arrived.buffer, arrived.size, r)) return end_of(client, "does not follow the protocol");
   if (r.head.what == op::hello) sessions_.begin(client);
   const std::shared_ptr<session> its = sessions_.find(client);
-  if (its == nullptr) return;  // it has ended meanwhile
+  if (its == nullptr) return;  // the session has ended meanwhile
   reply answer;
   answer.number = r.head.number;
   char data[most_message - sizeof answer];
   outgoing out{data, sizeof data, 0};
   if (may_last(r.head, client)) leading.unlock();
   if (r.head.what == op::bye) {
-    sessions_.end(client);  // before the client knows it: its locks are free when it has left
+    sessions_.end(client);  // before the reply, so that the client's locks are free when it gets the reply
     respond(client, r.head, answer, data, 0);
     return end_of(client, "has left");
   }
@@ -117,7 +118,7 @@ void server::respond(int client, const request& to, const reply& what, const cha
   std::memcpy(packet, &head, sizeof head);
   if (size != 0) std::memcpy(static_cast<char*>(packet) + sizeof head, data, size);
   try {
-    // A client that takes nothing makes its replies wait in the library, and delays nobody.
+    // If the client is slow, LCI queues its replies, so this thread never waits for it.
     (void)lci::post_am_x(client, packet, sizeof head + size, sent_, to.reply_to).allow_retry(false)();
   } catch (const std::exception&) {
     lci::put_upacket(packet);

@@ -1,4 +1,4 @@
-// The server: threads that take requests of clients and execute them.
+// The server: threads that receive and execute requests.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace io_server {
 
-/// Serves requests through the process's default runtime. One thread at a time, the leader, makes progress and takes
-/// requests. It executes short ones itself; before one that may take long, another thread becomes the leader.
+/// Serves requests through the process's default runtime. One thread at a time, the leader, makes progress and receives
+/// requests. It executes short requests itself; before it executes one that may take long, it lets another thread lead.
 class server {
  public:
   server(const root_folder& root, int threads, bool verbose);
@@ -40,11 +40,11 @@ class server {
   const int threads_;
   const bool verbose_;
   lci::comp_t requests_;  // a queue
-  lci::comp_t sent_;      // ends of replies, which nobody waits for
+  lci::comp_t sent_;      // completions of replies, which are ignored
   session_table sessions_;
   std::mutex leading_;
-  int last_client_ = -1;                     // under leading_
-  clock::time_point other_client_was_here_;  // under leading_
+  int last_client_ = -1;              // client of the last request; under leading_
+  clock::time_point client_changed_;  // when the client changed last; under leading_
   std::atomic<bool> stopping_{false};
 };
 

@@ -19,7 +19,7 @@ std::shared_ptr<open_file> session::find(uint64_t handle) const {
 }
 
 bool session::remove(uint64_t handle) {
-  std::shared_ptr<open_file> file;              // closed after the mutex is released
+  std::shared_ptr<open_file> file;              // declared before the guard, so closed after the mutex is released
   std::shared_ptr<const descriptor> its_locks;  // likewise
   std::lock_guard guard(mutex_);
   const auto at = files_.find(handle);

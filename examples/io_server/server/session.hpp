@@ -1,4 +1,4 @@
-// What one client has open. It ends with the client, however that ends.
+// The session of a client: its open files and locks. Ends when the client disconnects or fails.
 #pragma once
 
 #include <sys/types.h>
@@ -16,42 +16,44 @@ namespace io_server {
 
 struct open_file {
   descriptor fd;
-  int flags = 0;  ///< of open()
+  int flags = 0;  ///< the flags of open()
   std::pair<dev_t, ino_t> identity;
   std::mutex position;  ///< held while a folder is listed, which moves the descriptor's position
 };
 
-/// Thread-safe. A thread that executes a request keeps the file that it uses, also if the session ends meanwhile.
+/// A client's open files and locks. Shared by the table of sessions and threads that execute requests; such a thread
+/// also shares the file that it uses, so a file may outlive the session. Thread-safe.
 class session {
  public:
-  /// Returns the handle, or 0 if the client has too many files open.
+  /// Adds a file. Returns its handle, or 0 if the client has too many open files.
   uint64_t add(std::shared_ptr<open_file> file);
   std::shared_ptr<open_file> find(uint64_t handle) const;
-  /// False: no such handle. Ends the client's locks of the file, as close() ends those of a process.
+  /// Removes a file and releases the client's locks on it, as close() releases those of a process. Returns false if
+  /// there is no such handle.
   bool remove(uint64_t handle);
-  /// Closes all. Nothing can be added afterwards.
+  /// Closes all files. Later calls of add() fail.
   void end();
 
   /// The descriptor that holds the client's locks on a file. As fcntl() locks belong to a process, these belong to the
-  /// client, not to one of its handles. None, with `errno`, if it can't be opened. It lives as long as the pointer.
+  /// client and not to one of its handles. Returns null and sets `errno` if the descriptor can't be opened.
   std::shared_ptr<const descriptor> lock_holder(const open_file& file);
 
  private:
   static constexpr size_t most_files = 65536;
 
   mutable std::mutex mutex_;
-  bool ended_ = false;  // under mutex_, and so are the others
+  bool ended_ = false;  // under mutex_, as the members below
   uint64_t last_ = 0;
   std::unordered_map<uint64_t, std::shared_ptr<open_file>> files_;
   std::map<std::pair<dev_t, ino_t>, std::shared_ptr<const descriptor>> locks_;
 };
 
-/// The sessions, by the client's id. Thread-safe.
+/// The sessions by the client's id. Thread-safe.
 class session_table {
  public:
-  /// Begins one; an earlier one of the id ends.
+  /// Begins a session; ends an earlier session with the same id.
   void begin(int client);
-  /// Null if there is none.
+  /// The client's session, or null.
   std::shared_ptr<session> find(int client) const;
   void end(int client);
   size_t size() const;

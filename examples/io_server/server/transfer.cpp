@@ -10,13 +10,14 @@ namespace io_server {
 
 namespace {
 
-// In shared memory a post copies: the piece is small enough to be still in the processor's cache when it is copied the
-// second time. Where it is sent, larger ones keep the connection busy.
+// Bytes of a piece. In shared memory the post copies the data, so a piece should fit in the processor's cache, where
+// the second copy finds it. Over TCP, larger pieces keep the connection busy.
 constexpr size_t near_piece = size_t{128} << 10;
 constexpr size_t far_piece = size_t{512} << 10;
 constexpr size_t n_pieces = 4;
-/// A client that does not move for this long, in seconds, loses its connection.
-constexpr double patience = 30;
+/// Seconds. The server disconnects a client if a transfer makes no progress for this long.
+constexpr double stall_limit = 30;
+/// Seconds that the thread waits for a transfer before it lets another thread lead (on_delay).
 constexpr double delay = 0.002;
 
 ssize_t read_piece(int fd, char* to, size_t size, off_t at) {
@@ -26,7 +27,7 @@ ssize_t read_piece(int fd, char* to, size_t size, off_t at) {
   return n;
 }
 
-/// Writes all of it, unless an error stops it. -1: nothing was written.
+/// Writes a piece. Returns the number of bytes written, which is smaller than `size` after an error, or -1 if none.
 ssize_t write_piece(const open_file& file, const char* from, size_t size, off_t at, bool appends) {
   size_t done = 0;
   while (done < size) {
@@ -59,12 +60,12 @@ bool transfer_buffers::post(piece& p, lci::direction_t direction, int client, co
                                 .rmr(memory)
                                 .device(device_)
                                 .user_context(&p)
-                                .deadline(patience)
+                                .deadline(stall_limit)
                                 .allow_retry(false)();
     p.is = s.is_posted() ? state::under_way : state::arrived;
     piece_size_ = s.is_posted() ? far_piece : near_piece;
     return true;
-  } catch (const std::exception&) {  // the client has failed, or its memory is none
+  } catch (const std::exception&) {  // the client has failed, or its memory handle is invalid
     p.is = state::free;
     failed_ = true;
     return false;
@@ -78,7 +79,7 @@ bool transfer_buffers::settle(piece& p, int client) {
       s = lci::cq_wait_for_x(ends_, delay).device(device_).park(!on_delay)();
     } catch (const lci::peer_failure_error& e) {
       on_failure_(e.failed_rank());
-      continue;  // the operations of a failed peer end
+      continue;  // then the operations with the failed peer complete, too
     }
     if (s.is_retry()) {
       if (on_delay) std::exchange(on_delay, nullptr)();
@@ -113,7 +114,7 @@ int transfer_buffers::file_to_client(int fd, int client, const request& h, size_
     if (!post(p, lci::direction_t::OUT, client, h.memory)) return EIO;
     total += p.size;
     if (p.size < wanted) return 0;
-    if (p.is == state::under_way) i = (i + 1) % n_pieces;  // else the same memory, which is in the cache
+    if (p.is == state::under_way) i = (i + 1) % n_pieces;  // else reuse the same memory, which is in the cache
   }
   return 0;
 }
@@ -137,14 +138,14 @@ int transfer_buffers::write(const open_file& file, int client, const request& h,
   size_t requested = 0, total = 0;
   int error = 0;
   for (size_t i = 0, next = 0; total < size && error == 0; i = (i + 1) % n_pieces) {
-    // All pieces but the one that is written are under way.
+    // Post gets for all pieces except the one that is being written to the file.
     for (; requested < size && pieces_[next].is == state::free; next = (next + 1) % n_pieces) {
       piece& p = pieces_[next];
       p.disp = requested;
       p.size = std::min(piece_size_, size - requested);
       if (!post(p, lci::direction_t::IN, client, h.memory)) break;
       requested += p.size;
-      if (p.is == state::arrived) {  // the copy was made by the post: write it while it is in the cache
+      if (p.is == state::arrived) {  // the post has copied the data: write it to the file while it is in the cache
         next = (next + 1) % n_pieces;
         break;
       }

@@ -1,4 +1,4 @@
-// Bulk transfers: between a file and the memory of a client, piece by piece.
+// Bulk transfers between a file and the memory of a client, in pieces.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace io_server {
 
-/// A thread's buffers. While one piece is under way in the network, the next is read from the file (or the previous one
-/// written to it). Not thread-safe.
+/// The buffers of a thread, and transfers through them. While the network transfers one piece, the thread reads the
+/// next from the file, or writes the previous one to it. Not thread-safe.
 class transfer_buffers {
  public:
-  /// `on_failure` learns of clients that have failed, also of others than the one that is served.
+  /// `on_failure` is called with the id of each client that fails during a transfer, also of other clients.
   transfer_buffers(lci::device_t device, std::function<void(int)> on_failure);
   ~transfer_buffers();
   transfer_buffers(const transfer_buffers&) = delete;
   transfer_buffers& operator=(const transfer_buffers&) = delete;
 
-  /// Called once if a transfer lasts long, so that other threads take over what this one did besides.
+  /// Called once during a long transfer, so that another thread can become the leader.
   std::function<void()> on_delay;
 
-  /// From the file into the client's memory, and back. Return an errno; `answer.result` is how much was transferred. EIO:
-  /// the client has failed, or has not moved for long.
+  /// Transfer from the file to the client's memory, and from there to the file. Return 0 or an errno and store the
+  /// number of transferred bytes in `answer.result`. EIO if the client has failed, or made no progress for long.
   int read(const open_file& file, int client, const request& h, reply& answer);
   int write(const open_file& file, int client, const request& h, reply& answer);
 
@@ -38,9 +38,9 @@ class transfer_buffers {
     state is = state::free;
   };
 
-  /// A put from the piece's memory, or a get into it.
+  /// Posts a put from the piece's memory, or a get into it. Returns false if the client has failed.
   bool post(piece& p, lci::direction_t direction, int client, const lci::rmr_t& memory);
-  /// Waits until this piece is no longer under way. False: the transfer has failed.
+  /// Waits until the operation of this piece has completed. Returns false if the transfer has failed.
   bool settle(piece& p, int client);
   void settle_all(int client);
   int file_to_client(int fd, int client, const request& h, size_t size, size_t& total);
@@ -50,8 +50,8 @@ class transfer_buffers {
   std::function<void(int)> on_failure_;
   std::vector<char> memory_;
   std::vector<piece> pieces_;
-  bool failed_ = false;  // of the transfer under way
-  size_t piece_size_;    // what the transfer before has shown to be best; clients of both kinds are served
+  bool failed_ = false;  // the current transfer has failed
+  size_t piece_size_;    // the best size for the previous transfer's client, which was in shared memory or on TCP
 };
 
 }  // namespace io_server

@@ -1,4 +1,4 @@
-// Modes, owners, times and sizes by path; extended attributes, which the server does not have.
+// Modes, owners, times and sizes by path; extended attributes, which the server does not support.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -30,7 +30,7 @@ int set_times(const place& p, const timespec* t, bool follow) {
   return simple(op::utimens, p, nanoseconds(t, 0), nanoseconds(t, 1), follow);
 }
 
-/// Of two times; null: now.
+/// Converts two times; null means now.
 struct times_of {
   explicit times_of(const timeval* t) : given(t != nullptr) {
     if (!given) return;

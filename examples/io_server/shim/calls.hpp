@@ -1,4 +1,4 @@
-// How calls are made: an errno becomes a result, and nothing is thrown into the program.
+// Wrappers of the replaced functions' bodies: they translate an errno to a result, and let no exception escape.
 #pragma once
 
 #include <cerrno>
@@ -11,7 +11,7 @@
 
 namespace io_shim {
 
-/// -1 with `errno`, or 0.
+/// Returns 0, or sets `errno` and returns -1.
 inline int result_of(int error) {
   if (error == 0) return 0;
   errno = error;

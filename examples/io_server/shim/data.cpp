@@ -1,4 +1,4 @@
-// Reading and writing, positions, and what is about the whole data of a descriptor.
+// Reading, writing, positions, and functions that affect a file's data: sizes, synchronization, allocation.
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
@@ -26,7 +26,7 @@ int size_of(using_file& f, int64_t* size) {
   return error;
 }
 
-/// What was read before an error counts; the error is the next call's.
+/// If an error follows a partial transfer, the call returns the number of bytes; the next call will return the error.
 int error_unless_some(int error, size_t done) { return done > 0 ? 0 : error; }
 
 }  // namespace
@@ -45,14 +45,15 @@ namespace {
 ssize_t write_at(int fd, const void* from, size_t size, int64_t offset) {
   size_t done = 0;
   if (with_file(fd, [&](using_file& f) {
-        const int64_t at = (f.file().flags() & O_APPEND) != 0 ? -1 : offset;  // as Linux does
+        const int64_t at =
+            (f.file().flags() & O_APPEND) != 0 ? -1 : offset;  // Linux appends although an offset is given
         return error_unless_some(f.client().write(f.handle(), from, size, at, &done), done);
       }) != 0)
     return -1;
   return static_cast<ssize_t>(done);
 }
 
-/// Small pieces travel together; a large one goes to where it belongs without a copy.
+/// Bytes. Small pieces are gathered into one request; larger ones are transferred in place.
 constexpr size_t together = io_server::most_inline;
 
 size_t total_of(const iovec* pieces, int n) {
@@ -74,7 +75,7 @@ ssize_t each(const iovec* pieces, int n, One one) {
   return total;
 }
 
-/// `one(memory, size, offset in the whole)` reads.
+/// Reads into several pieces. `one(memory, size, offset)` reads one; `offset` counts from the first piece.
 template <class One>
 ssize_t scatter(const iovec* pieces, int n, One one) {
   if (n < 0 || n > IOV_MAX) return result_of(EINVAL);
@@ -200,7 +201,7 @@ IO_EXPORT ssize_t pwritev(int fd, const iovec* pieces, int n, off_t at) {
 }
 IO_ALIAS(pwritev64, pwritev);
 
-// Flags ask for haste or durability; `at` -1 is the position.
+// The flags are hints, or request durability. `at` -1 is the descriptor's position.
 IO_EXPORT ssize_t preadv2(int fd, const iovec* pieces, int n, off_t at, int flags) {
   if (!is_remote(fd)) return IO_REAL(preadv2)(fd, pieces, n, at, flags);
   return at == -1 ? readv(fd, pieces, n) : preadv(fd, pieces, n, at);
@@ -254,7 +255,7 @@ IO_ALIAS(posix_fadvise64, posix_fadvise);
 IO_EXPORT ssize_t readahead(int fd, off64_t from, size_t size) noexcept {
   return is_remote(fd) ? 0 : IO_REAL(readahead)(fd, from, size);
 }
-// Programs read and write instead where these refuse.
+// These fail for remote files; programs then fall back to read() and write().
 IO_EXPORT ssize_t copy_file_range(int from, off64_t* at, int to, off64_t* there, size_t size, unsigned flags) {
   if (is_remote(from) || is_remote(to)) return result_of(EXDEV);
   return IO_REAL(copy_file_range)(from, at, to, there, size, flags);

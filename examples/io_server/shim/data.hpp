@@ -1,4 +1,4 @@
-// Reading and writing remote files, for what does so in other ways than read() and write().
+// Reading and writing remote files, for functions other than read() and write().
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +8,7 @@
 
 namespace io_shim {
 
-/// As read(), write(), pread() and lseek() of a descriptor of the server's.
+/// As read(), write(), pread() and lseek(), for a descriptor of a remote file.
 ssize_t read_next(int fd, void* to, size_t size);
 ssize_t write_next(int fd, const void* from, size_t size);
 ssize_t read_at(int fd, void* to, size_t size, int64_t offset);

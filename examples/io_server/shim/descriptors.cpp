@@ -35,8 +35,8 @@ namespace {
 
 constexpr size_t state_size = 8192;
 static_assert(sizeof(shared_state) <= state_size);
-// Where the descriptor's own position is: what reads or writes it without this library gets the end of the file, or an
-// error, and never the state.
+// The position of the anonymous file's descriptor. Code that bypasses this library reads end-of-file, or gets an error,
+// but never reads or overwrites the state at the file's begin.
 constexpr off_t out_of_reach = off_t{1} << 40;
 
 uint64_t hash_of_server() { return std::hash<std::string>()(configured().server); }
@@ -54,7 +54,8 @@ struct table {
   static constexpr int bits = 1 << 16;
   std::mutex mutex;
   std::unordered_map<int, std::shared_ptr<remote_file>> files;  // under mutex
-  // Which descriptors are in it: other descriptors cost a glance. Higher ones are always looked up.
+  // A bit for each low descriptor in `files`, so that calls for other descriptors cost one load. High ones are always
+  // looked up.
   std::array<std::atomic<uint64_t>, bits / 64> known{};
 };
 
@@ -156,7 +157,7 @@ int remote_file::use(io_server::client** client, uint64_t* handle) {
   return 0;
 }
 
-// A process that died while it held the mutex has at most not advanced the position.
+// If the mutex's owner has died, the state is consistent: at worst the owner has not advanced the position.
 remote_file::position::position(remote_file& file) : state_(file.state_) {
   if (pthread_mutex_lock(&state_->mutex) == EOWNERDEAD) pthread_mutex_consistent(&state_->mutex);
 }
@@ -184,7 +185,7 @@ std::shared_ptr<remote_file> file_of(int fd) {
 
 void set_file(int fd, std::shared_ptr<remote_file> file) {
   table& t = descriptors();
-  std::shared_ptr<remote_file> former;  // closed after the mutex is released
+  std::shared_ptr<remote_file> former;  // declared before the guard, so closed after the mutex is released
   std::lock_guard guard(t.mutex);
   const bool is = file != nullptr;
   if (is) {
@@ -213,7 +214,8 @@ std::vector<int> remote_descriptors() {
 }
 
 void forget_handles() {
-  // Other threads of the parent are not there; if one of them held the mutex at fork(), the child must not wait for it.
+  // The child has none of the parent's other threads. If one of them held the mutex at fork(), no thread will release
+  // it.
   table& t = descriptors();
   new (&t.mutex) std::mutex;
   for (const auto& [fd, file] : t.files) file->forget_handle();

@@ -14,17 +14,18 @@
 
 namespace io_shim {
 
-/// What all descriptors of one open() share, in all processes that have inherited them: the position among it. It is in an
-/// anonymous file whose descriptor is the program's. So numbers are the system's, dup() and exec() keep them, and a
-/// program that is executed finds here what its descriptors are.
+/// The state that all descriptors of one open() share, e.g. the position, also in processes that have inherited them.
+/// It is stored in an anonymous file, and the program's descriptor is that file's. So the system assigns the numbers,
+/// dup() and exec() work unchanged, and an executed program finds the state of inherited descriptors here.
 struct shared_state;
 
-/// An open file or folder of the server. Thread-safe.
+/// An open file or folder of the server. Shared by the table of descriptors and calls that use it. Thread-safe.
 class remote_file {
  public:
-  /// Maps the state of a descriptor; null, with `errno`, if it is none of this library's.
+  /// Maps the state of an inherited descriptor. Returns null and sets `errno` if it is not a descriptor of this
+  /// library.
   static std::shared_ptr<remote_file> inherit(int fd);
-  /// Makes a descriptor; -1, with `errno`.
+  /// Creates a descriptor. Returns -1 and sets `errno` on failure.
   static int create(const std::string& path, int flags, const io_server::client::opened& what, io_server::client* owner,
                     std::shared_ptr<remote_file>& file);
   ~remote_file();
@@ -34,14 +35,14 @@ class remote_file {
   std::string path() const;
   int flags() const;
   void set_flags(int flags);
-  /// Whether it stands for the working folder of a program that is executed.
+  /// Whether this is the working folder that an executed program inherits.
   bool is_cwd() const;
   void mark_as_cwd();
 
-  /// The file's handle at the server. A process that has inherited the descriptor opens the file once more, by its path.
-  /// Returns an errno: EIO if the server was lost, ESTALE if there is another file at the path.
+  /// Gets the file's handle at the server. A process that has inherited the descriptor first opens the file again by
+  /// its path. Returns 0 or an errno: EIO if the connection is lost, ESTALE if another file is at the path now.
   int use(io_server::client** client, uint64_t* handle);
-  /// After fork(): the handle is the parent's.
+  /// For a forked child, since the handle belongs to the parent's connection.
   void forget_handle() { client_ = nullptr; }
 
   /// The position, locked for all processes that share it.
@@ -69,18 +70,18 @@ class remote_file {
 
 bool is_remote(int fd);
 std::shared_ptr<remote_file> file_of(int fd);
-/// The descriptor now stands for the file; null: for none of the server's.
+/// Associates the descriptor with a remote file; null: with none.
 void set_file(int fd, std::shared_ptr<remote_file> file);
-/// All of the process.
+/// The process's descriptors of remote files.
 std::vector<int> remote_descriptors();
-/// In a forked child.
+/// Calls forget_handle() for all files, in a forked child.
 void forget_handles();
 
-/// A descriptor in use: a remote_call, the client, and the handle there.
+/// A scope in which a remote file is used. Holds a remote_call, the client and the file's handle.
 class using_file {
  public:
   explicit using_file(int fd);
-  /// 0, or an errno.
+  /// 0, or an errno if the file can't be used.
   int error() const { return error_; }
   io_server::client& client() const { return *client_; }
   uint64_t handle() const { return handle_; }

@@ -22,11 +22,11 @@ namespace {
 
 using io_server::op;
 
-/// Behind a DIR*. One thread at a time uses it, as POSIX demands.
+/// The object behind a DIR*. One thread at a time may use it, as POSIX specifies.
 struct listing {
   int fd;
-  int64_t position = 0;  // behind the entry that was returned last
-  int64_t fetched = 0;   // behind the entries in `records`
+  int64_t position = 0;  // position after the last returned entry
+  int64_t fetched = 0;   // position after the entries in `records`
   size_t size = 0, next = 0;
   bool at_end = false;
   alignas(dirent64) char records[7168];
@@ -70,7 +70,8 @@ DIR* list_of(int fd) {
   return reinterpret_cast<DIR*>(made);
 }
 
-/// The next entry; null at the end, or with `errno`. glibc's `dirent` is the kernel's record.
+/// The next entry. Returns null at the end, and null with `errno` for an error. glibc's `dirent` equals the kernel's
+/// record.
 dirent64* next_entry(listing& l) {
   if (l.next >= l.size) {
     if (l.at_end) return nullptr;
@@ -103,7 +104,7 @@ void go_to(listing& l, int64_t position) {
   l.at_end = false;
 }
 
-// The descriptor that stands for the working folder in programs that this one executes; a high one, see process.cpp.
+// The descriptor by which executed programs inherit the working folder. It has a high number, see process.cpp.
 std::atomic<int> cwd_descriptor{-1};
 
 void drop_cwd_descriptor() {
@@ -135,7 +136,7 @@ int leave_to(int result) {
   return result;
 }
 
-/// A path in memory of malloc() or of the caller; null with `errno`.
+/// Copies a path to the caller's memory or to memory of malloc(). Returns null and sets `errno` on failure.
 char* copied(const std::string& text, char* to, size_t room, bool any_size) {
   if (to == nullptr) {
     const size_t size = any_size ? text.size() + 1 : room;
@@ -152,7 +153,7 @@ char* copied(const std::string& text, char* to, size_t room, bool any_size) {
   return std::strcpy(to, text.c_str());
 }
 
-/// Without links, `.` and `..`; empty, with `errno`, if there is no such file.
+/// As realpath(). Returns an empty string and sets `errno` if there is no such file.
 std::string real_path(const char* path) {
   constexpr int most_links = 40;
   std::string left = path[0] == '/' ? path : outer(*remote_cwd()) + "/" + path, done;
@@ -169,7 +170,7 @@ std::string real_path(const char* path) {
       continue;
     }
     const std::string next = done + "/" + part;
-    // What leads to the prefix need not exist.
+    // The folders that contain the prefix need not exist.
     if (configured().prefix.compare(0, next.size(), next) == 0) {
       done = next;
       continue;

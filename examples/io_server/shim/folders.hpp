@@ -1,9 +1,9 @@
-// The working folder of a program that was executed.
+// The working folder that an executed program inherits.
 #pragma once
 
 namespace io_shim {
 
-/// The descriptor stands for it.
+/// Sets the remote working folder from an inherited descriptor.
 void inherit_cwd(int fd);
 
 }  // namespace io_shim

@@ -1,4 +1,4 @@
-// fcntl() and flock(). The server's locks never wait: what waits asks again.
+// fcntl() and flock(). Requests of locks never block at the server, so a blocking call repeats its request.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 
 using io_server::op;
 
-/// Between two questions: signals arrive here.
+/// The pauses between two requests. Signals are delivered here.
 class pauses {
  public:
   void wait() {
@@ -30,7 +30,7 @@ class pauses {
   long next_ = 200'000;
 };
 
-/// Where a lock begins, which the program may have said relative to the position or the end.
+/// Converts the start of a lock, which may be relative to the position or the end, to an absolute offset.
 int absolute(int fd, struct flock& l) {
   if (l.l_whence == SEEK_CUR || l.l_whence == SEEK_END) {
     const off_t here = ::lseek(fd, 0, SEEK_CUR);
@@ -57,7 +57,7 @@ int lock(int fd, int command, struct flock& l) {
       l.l_whence = SEEK_SET;
       l.l_start = at[0];
       l.l_len = at[1];
-      l.l_pid = 0;  // a process of another client, which has no number here
+      l.l_pid = 0;  // the owner is another client, whose process id is not known
       return 0;
     });
   }
@@ -69,7 +69,7 @@ int lock(int fd, int command, struct flock& l) {
   }
 }
 
-/// Locks are to end with the process, not a moment later.
+/// Records that the process has locks: then it ends its session before it exits, which releases them.
 int noted(int result) {
   if (result == 0) note_lock();
   return result;
@@ -87,7 +87,7 @@ int control(int fd, int command, void* argument) {
     case F_GETFL:
       return file_of(fd)->flags() & ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC);
     case F_SETFL: {
-      // The server has opened the file for appending or not; what else may change has no effect on files.
+      // O_APPEND was fixed when the server opened the file. The other flags that F_SETFL may change don't affect files.
       const auto file = file_of(fd);
       if (((file->flags() ^ number) & O_APPEND) != 0) return result_of(EINVAL);
       constexpr int may_change = O_NONBLOCK | O_NOATIME | O_ASYNC;

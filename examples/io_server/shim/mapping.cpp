@@ -1,4 +1,4 @@
-// mmap() of remote files: for reading, by reading.
+// mmap() of remote files: reads the file into anonymous memory.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,8 +12,8 @@ namespace io_shim {
 
 namespace {
 
-// A copy: later changes of the file are not seen, which POSIX leaves open for private mappings. A shared mapping that is
-// written would lose what is written, so it is refused.
+// The mapping is a copy, so it does not reflect later changes of the file; POSIX leaves that unspecified for private
+// mappings. A writable shared mapping is refused, since writes to it would be lost.
 void* map_copy(void* wish, size_t size, int protection, int flags, int fd, off_t offset) {
   const int kind = flags & MAP_TYPE;
   if (kind != MAP_PRIVATE && (protection & PROT_WRITE) != 0) {

@@ -1,4 +1,4 @@
-// Names in folders: create, remove, rename, links.
+// Names in folders: creating, removing, renaming, linking.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ int mkdir_any(int folder, const char* path, mode_t mode) {
   return p.remote() ? simple(op::mkdir, p, masked(mode)) : IO_REAL(mkdirat)(folder, p.local(), mode);
 }
 
-/// Of what concerns two paths, both must be here or there.
+/// A request with two paths. Both must be remote.
 int two(op what, const place& p, const place& q, int64_t a) {
   if (!p.remote() || !q.remote()) return result_of(EXDEV);
   return with_client([&](io_server::client& c) { return c.call(what, p.inner(), a, 0, 0, q.inner()); });
@@ -42,7 +42,7 @@ int symlink_any(const char* target, int folder, const char* path) {
       [&](io_server::client& c) { return c.call(op::symlink, stored_target(target), 0, 0, 0, p.inner()); });
 }
 
-// An absolute target begins at the server's root, which is the prefix here.
+// An absolute target is relative to the server's root, so the result begins with the prefix.
 ssize_t read_link(const place& p, char* to, size_t room) {
   char target[PATH_MAX];
   size_t size = 0;

@@ -15,7 +15,8 @@ namespace io_shim {
 
 namespace {
 
-// Read from the system once, then followed: asking changes it for a moment, in which other threads may create files.
+// A copy of the process's umask. Read from the system once only, since reading it changes it for a moment, in which
+// other threads may create files; then umask() updates the copy.
 std::atomic<mode_t>& process_umask() {
   static std::atomic<mode_t>& now = *new std::atomic<mode_t>([] {
     const mode_t mask = IO_REAL(umask)(0);
@@ -71,7 +72,7 @@ int close_any(int fd) {
   return IO_REAL(close)(fd);
 }
 
-/// The new descriptor stands for what the old one does.
+/// Associates a duplicated descriptor with the file of the old one.
 int duplicated(int from, int to) {
   if (to < 0 || is_borrowed()) return to;
   if (is_remote(from)) {
@@ -115,7 +116,7 @@ IO_EXPORT int creat(const char* path, mode_t mode) {
   return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
 IO_ALIAS(creat64, creat);
-// What <fcntl.h> makes of open() without a mode where checks are wanted.
+// With _FORTIFY_SOURCE, <fcntl.h> redirects open() without a mode to this function.
 IO_EXPORT int __open_2(const char* path, int flags) { return open_any(AT_FDCWD, path, flags, 0); }
 IO_ALIAS(__open64_2, __open_2);
 IO_EXPORT int __openat_2(int folder, const char* path, int flags) { return open_any(folder, path, flags, 0); }
@@ -133,7 +134,7 @@ IO_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
   if ((flags & only_marks) == 0 && !is_borrowed())
     for (const int fd : remote_descriptors())
       if (static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last) close_any(fd);
-  // LCI's descriptors stay; they are the highest, few, and close at exec().
+  // LCI's descriptors stay open. They are few, have the highest numbers, and are closed by exec().
   for (unsigned fd = first; fd <= last && fd < 65536; ++fd) {
     if (!is_of_lci(static_cast<int>(fd))) continue;
     if (fd > first && IO_REAL(close_range)(first, fd - 1, flags) != 0) return -1;

@@ -1,4 +1,4 @@
-// Opening and duplicating, for what else opens files.
+// Opening and duplicating descriptors of remote files, for other functions that do so.
 #pragma once
 
 #include <sys/types.h>
@@ -7,11 +7,11 @@
 
 namespace io_shim {
 
-/// A descriptor, or -1 with `errno`.
+/// Opens a remote file. Returns a descriptor, or sets `errno` and returns -1.
 int open_remote(const place& p, int flags, mode_t mode);
 /// fcntl() with F_DUPFD or F_DUPFD_CLOEXEC.
 int duplicate_above(int fd, int command, int least);
-/// The mode without what the process's umask forbids.
+/// The mode without the bits of the process's umask.
 mode_t masked(mode_t mode);
 
 }  // namespace io_shim

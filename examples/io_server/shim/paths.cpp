@@ -14,7 +14,8 @@ namespace io_shim {
 
 namespace {
 
-/// Without `.`, `..` and double slashes; `..` of a symbolic link is taken for the folder that contains the link.
+/// Removes `.`, `..` and double slashes from a path, without regard to symbolic links: `link/..` is the folder of
+/// `link`.
 std::string normal(const std::string& path) {
   std::vector<std::string> parts;
   for (size_t at = 0; at < path.size();) {
@@ -45,7 +46,7 @@ settings read_settings() {
   return s;
 }
 
-// The working folder belongs to the process, so it is the library's only state besides descriptors and streams.
+// The working folder. Global state, as it belongs to the process.
 struct working_folder {
   std::mutex mutex;
   std::atomic<bool> is_remote{false};
@@ -73,7 +74,7 @@ place::place(const char* path) : place(AT_FDCWD, path) {}
 place::place(int folder, const char* path) : given_(path) {
   if (path == nullptr || configured().server.empty() || is_inside()) return;
   if (path[0] == '/') {
-    // Most paths: the prefix does not occur in them.
+    // Most paths do not contain the prefix, and need no further work.
     if (std::strstr(path, configured().prefix.c_str() + 1) != nullptr) resolve(path);
     return;
   }
@@ -85,8 +86,8 @@ place::place(int folder, const char* path) : given_(path) {
   }
 }
 
-// `..` counts here only as far as it leads out of the prefix. What stays below it goes to the server as it is, which knows
-// the symbolic links. What leads out is rewritten, as the system knows neither the prefix nor a working folder below it.
+// Paths that stay below the prefix are sent to the server unchanged, since it knows the symbolic links. Paths that
+// leave the prefix by `..` are rewritten, since the system knows neither the prefix nor a working folder below it.
 void place::resolve(const std::string& absolute) {
   const std::string& prefix = configured().prefix;
   const std::string clean = normal(absolute);

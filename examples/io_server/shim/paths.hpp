@@ -1,4 +1,4 @@
-// Which paths are the server's.
+// Decides which paths are remote, i.e. below the prefix.
 #pragma once
 
 #include <optional>
@@ -6,15 +6,15 @@
 
 namespace io_shim {
 
-/// Where the server is and which paths it serves, from the environment. Unchanging.
+/// The configuration from the environment. Constant.
 struct settings {
   std::string server;   ///< IOD_SERVER; empty: nothing is remote
-  std::string prefix;   ///< IOD_PREFIX, as /remote
+  std::string prefix;   ///< IOD_PREFIX, e.g. /remote
   double timeout = 60;  ///< IOD_TIMEOUT, seconds
 };
 const settings& configured();
 
-/// A path as a call got it: the server's, by a path below its root, or one of this system.
+/// A path that a program has passed to a call. It is either remote, with a path below the server's root, or local.
 class place {
  public:
   place(int folder, const char* path);
@@ -22,7 +22,7 @@ class place {
 
   bool remote() const { return remote_; }
   const std::string& inner() const { return text_; }
-  /// For the real function; null if the call's path was null.
+  /// The path for the real function; null if the program has passed null.
   const char* local() const { return rewritten_ ? text_.c_str() : given_; }
 
  private:
@@ -33,12 +33,13 @@ class place {
   std::string text_;
 };
 
-/// The working folder, if it is the server's: a path below its root. The system's own working folder stays where it was.
+/// The working folder as a path below the server's root, if it is remote. The system's working folder is unchanged
+/// then.
 std::optional<std::string> remote_cwd();
 void set_remote_cwd(std::optional<std::string> inner);
-/// How programs see a path of the server.
+/// The path by which programs access a path below the server's root: with the prefix.
 std::string outer(const std::string& inner);
-/// What programs write as the target of a symbolic link, as the server stores it, and back.
+/// Converts the target of a symbolic link from the program's form, with the prefix, to the server's.
 std::string stored_target(const char* target);
 
 }  // namespace io_shim

@@ -28,9 +28,9 @@ namespace {
 
 thread_local int depth = 0;
 
-// The state of the process, in one place. Never destroyed: programs call until they end.
+// The library's state. Never destroyed, since programs may call functions until they exit.
 struct process_state {
-  std::shared_mutex gate;  // shared: a call is in progress; exclusive: fork()
+  std::shared_mutex gate;  // held shared by calls, exclusively by fork()
   std::mutex connecting;
   std::atomic<io_server::client*> client{nullptr};
   std::chrono::steady_clock::time_point failed;  // under connecting
@@ -38,7 +38,8 @@ struct process_state {
   bool was_forked = false;                       // under connecting
   std::atomic<bool> has_locked{false};
   std::atomic<pid_t> pid{getpid()};
-  // Descriptors of LCI's. Written under `connecting`, read without: programs don't close descriptors while they connect.
+  // Descriptors of LCI. Written under `connecting` and read without a lock: programs do not close descriptors while
+  // they connect.
   std::vector<int> of_lci;
   std::atomic<bool> any_of_lci{false};
 };
@@ -59,7 +60,7 @@ std::vector<int> open_descriptors() {
   return all;
 }
 
-/// Makes descriptors that are opened meanwhile high ones: shells and other programs use the low ones by number.
+/// A scope in which opened descriptors get high numbers, since shells and other programs use low ones by number.
 class high_descriptors {
  public:
   high_descriptors() {
@@ -72,7 +73,7 @@ class high_descriptors {
     }
     before_ = open_descriptors();
   }
-  /// The descriptors that came into being.
+  /// Ends the scope and returns the descriptors that were opened in it.
   std::vector<int> close() {
     for (const int fd : fillers_) IO_REAL(close)(fd);
     fillers_.clear();
@@ -96,7 +97,8 @@ void before_fork() {
 void in_parent() {
   if (depth == 0) process().gate.unlock();
 }
-// The parent's connection stays the parent's. Its sockets are closed here, so that the server notices when the parent dies.
+// Runs in a forked child. Closes the sockets of the parent's connection, so that the server notices when the parent
+// dies.
 void in_child() {
   process_state& p = process();
   for (const int fd : p.of_lci) IO_REAL(close)(fd);
@@ -120,7 +122,7 @@ void end_session() {
 
 void leave() {
   if (process().client.load() == nullptr || is_borrowed()) return;
-  std::fflush(nullptr);  // streams of remote files write when they are flushed
+  std::fflush(nullptr);  // writes buffered data of streams of remote files
   end_session();
 }
 
@@ -190,9 +192,9 @@ bool is_of_lci(int fd) {
 
 }  // namespace io_shim
 
-// The server closes what a process has open when it notices that the process has ended, a moment later. Locks must be free
-// when the parent has waited for it. Without locks nothing is said: _exit() may be called anywhere, in a handler of a
-// signal that has interrupted malloc(), too.
+// The server closes a process's files shortly after it has exited. But its locks must be free when its parent's wait()
+// returns, so a process with locks ends its session here. Other processes do nothing here, since _exit() must work
+// everywhere, e.g. in a signal handler that has interrupted malloc().
 IO_EXPORT void _exit(int code) {
   using namespace io_shim;
   if (process().has_locked.load(std::memory_order_relaxed)) end_session();

@@ -1,4 +1,4 @@
-// The process's connection with the server: made when it is needed first, and anew in forked children.
+// The process's connection to the server. Opened at the first use, and again in forked children.
 #pragma once
 
 #include <csignal>
@@ -7,11 +7,12 @@
 
 namespace io_shim {
 
-/// Whether this thread is in a call of this library's, so that what LCI itself opens and closes is not looked at.
+/// Whether this thread is inside a call of this library. Then replaced functions that LCI calls forward to the real
+/// ones.
 bool is_inside();
 
-/// Around everything that talks with the server: signals wait, so that their handlers find no lock taken, and fork() waits
-/// until no thread is in such a call. `errno` is afterwards what it was before.
+/// A scope for communication with the server. Blocks signals, so that their handlers never run while locks are held,
+/// and delays fork() until no thread is in such a scope. Preserves `errno`.
 class remote_call {
  public:
   remote_call();
@@ -24,17 +25,18 @@ class remote_call {
   sigset_t before_;
 };
 
-/// The client, connected now if it is not yet, or if the server was lost; null: the server can't be reached. Clients are
-/// never freed: files remember theirs. In a remote_call.
+/// The client. Connects if there is no connection or it is lost. Returns null if the server can't be reached. Clients
+/// are never freed, since files refer to them. To be called in a remote_call.
 io_server::client* current_client();
 
-/// The process has, or had, locks at the server.
+/// Records that the process has had locks at the server.
 void note_lock();
 
-/// Whether this is a child of vfork(), which shares the parent's memory: it must change nothing there.
+/// Whether this process is a child of vfork(). It shares the parent's memory, so it must not change the library's
+/// state.
 bool is_borrowed();
 
-/// Whether LCI uses the descriptor, which programs that close all descriptors must not close.
+/// Whether LCI uses the descriptor. Programs that close all descriptors must not close it.
 bool is_of_lci(int fd);
 
 }  // namespace io_shim

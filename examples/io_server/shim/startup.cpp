@@ -1,4 +1,4 @@
-// What a program that is executed inherits: descriptors of remote files, and the working folder.
+// Restores the state that an executed program inherits: descriptors of remote files, and the working folder.
 #include <dirent.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ bool is_ours(int fd) {
   return std::strncmp(target, "/memfd:lci_io_file", 18) == 0;
 }
 
-// Before main(): what the program finds in its descriptors 0 to 2 is in its standard streams from the beginning.
+// Runs before main(), so that the standard streams use remote files if descriptors 0 to 2 are remote.
 __attribute__((constructor)) void inherit() {
   if (configured().server.empty()) return;
   DIR* d = IO_REAL(opendir)("/proc/self/fd");

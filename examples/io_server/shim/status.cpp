@@ -1,4 +1,4 @@
-// What a file is: the stat family, access, and statfs.
+// File attributes: the stat family, access and statfs.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -17,7 +17,8 @@ namespace {
 
 using io_server::op;
 
-// Files of the server are on no device of this system: programs take files with equal device and number for the same.
+// Added to device numbers of the server, so that they differ from those of this system: programs regard files with the
+// same device and inode number as identical.
 constexpr uint32_t other_device = 0x800;
 
 struct stat converted(const struct statx& x) {
@@ -30,7 +31,7 @@ struct stat converted(const struct statx& x) {
   s.st_gid = x.stx_gid;
   s.st_rdev = makedev(x.stx_rdev_major, x.stx_rdev_minor);
   s.st_size = static_cast<off_t>(x.stx_size);
-  s.st_blksize = 1 << 20;  // what is worth a call; the size of stdio's buffers, too
+  s.st_blksize = 1 << 20;  // efficient size of a request; stdio uses it as the size of its buffers
   s.st_blocks = static_cast<blkcnt_t>(x.stx_blocks);
   s.st_atim = {x.stx_atime.tv_sec, x.stx_atime.tv_nsec};
   s.st_mtim = {x.stx_mtime.tv_sec, x.stx_mtime.tv_nsec};
@@ -97,7 +98,7 @@ IO_EXPORT int fstat64(int fd, struct stat64* s) noexcept { return fstat(fd, rein
 IO_EXPORT int fstatat64(int folder, const char* path, struct stat64* s, int flags) noexcept {
   return fstatat(folder, path, reinterpret_cast<struct stat*>(s), flags);
 }
-// The names that programs compiled before glibc 2.33 call.
+// The names that programs call which were compiled with glibc before 2.33.
 IO_EXPORT int __xstat(int, const char* path, struct stat* s) { return stat(path, s); }
 IO_EXPORT int __lxstat(int, const char* path, struct stat* s) { return lstat(path, s); }
 IO_EXPORT int __fxstat(int, int fd, struct stat* s) { return fstat(fd, s); }

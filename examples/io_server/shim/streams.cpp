@@ -1,5 +1,5 @@
-// stdio. The C library's own streams make system calls that cannot be replaced, so streams of remote files are made by
-// fopencookie(), and the standard ones are exchanged while their descriptors are remote.
+// stdio streams. The C library's own streams make system calls that can't be replaced. So fopencookie() creates the
+// streams of remote files, and replaces the standard streams while their descriptors are remote.
 #include "streams.hpp"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ int descriptor_in(void* cookie) { return static_cast<int>(reinterpret_cast<intpt
 ssize_t cookie_read(void* c, char* to, size_t size) { return ::read(descriptor_in(c), to, size); }
 ssize_t cookie_write(void* c, const char* from, size_t size) {
   const ssize_t n = ::write(descriptor_in(c), from, size);
-  return n < 0 ? 0 : n;  // what fopencookie() demands
+  return n < 0 ? 0 : n;  // fopencookie() requires 0 for an error
 }
 int cookie_seek(void* c, off64_t* offset, int whence) {
   const off_t to = ::lseek(descriptor_in(c), *offset, whence);
@@ -33,7 +33,7 @@ int cookie_seek(void* c, off64_t* offset, int whence) {
 }
 int cookie_close(void* c) { return ::close(descriptor_in(c)); }
 
-/// -1: no mode.
+/// The flags of open() for a mode of fopen(); -1 if the mode is invalid.
 int flags_of(const char* mode) {
   int flags;
   switch (mode[0]) {
@@ -60,15 +60,15 @@ int flags_of(const char* mode) {
 FILE* make_stream(int fd, const char* mode, bool closes) {
   const cookie_io_functions_t functions{cookie_read, cookie_write, cookie_seek, closes ? cookie_close : nullptr};
   FILE* f = fopencookie(reinterpret_cast<void*>(static_cast<intptr_t>(fd)), mode, functions);
-  if (f != nullptr) f->_fileno = fd;  // for fileno(); the C library does nothing else with that of such a stream
+  if (f != nullptr) f->_fileno = fd;  // only fileno() uses this member of a stream of fopencookie()
   return f;
 }
 
 struct standard_stream {
   FILE** variable;
   const char* mode;
-  FILE* original;  // of the C library
-  FILE* made;      // for the descriptor while it is remote; stays for the next time
+  FILE* original;  // the C library's stream
+  FILE* made;      // the stream while the descriptor is remote; never freed, and reused
 };
 
 standard_stream* standard() {
@@ -81,7 +81,7 @@ standard_stream* standard() {
 
 FILE* stream_over(int fd, const char* mode) { return make_stream(fd, mode, true); }
 
-// A program that exchanges the descriptor has flushed the stream before, or does not care for what is in it.
+// Does not flush the old stream: a program that replaces a standard descriptor must flush its stream before.
 void follow_standard_stream(int fd) {
   if (fd < 0 || fd > 2 || is_borrowed()) return;
   standard_stream& s = standard()[fd];
@@ -133,7 +133,7 @@ IO_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
   return stream_over(fd, mode);
 }
 
-// The stream must stay the same object, so it can't become one of the other kind.
+// freopen() must return the same object, so a local stream can't become a remote one, or vice versa.
 IO_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
   const place p(path);
   const int fd = fileno(stream);

@@ -5,9 +5,10 @@
 
 namespace io_shim {
 
-/// A stream over the descriptor, which it closes; null with `errno`.
+/// Creates a stream that owns the descriptor. Returns null and sets `errno` on failure.
 FILE* stream_over(int fd, const char* mode);
-/// If it is 0, 1 or 2: `stdin`, `stdout` or `stderr` is a stream that reads or writes what the descriptor stands for now.
+/// To be called when the file of a descriptor has changed. If it is 0, 1 or 2, sets `stdin`, `stdout` or `stderr` to a
+/// stream of that file.
 void follow_standard_stream(int fd);
 
 }  // namespace io_shim

@@ -1,4 +1,4 @@
-// What a caller passes, compared with the parameters of the function and encoded as these.
+// Arguments of calls: checks them against the function's parameters, and encodes them as the parameters' types.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace lci::rpc::detail {
 
-/// Element type of vectors and views, whose elements any container with data() and size() can provide.
+/// The element type of a parameter that is a vector or a view. Any container with data() and size() of that type may be
+/// the argument.
 template <class P>
 struct element_of {
   using type = void;
@@ -40,7 +41,7 @@ struct element_of<std::span<T>> {
 template <class P>
 constexpr bool is_string = std::is_same_v<P, std::string> || std::is_same_v<P, std::string_view>;
 
-/// Whether `A` has adjacent elements of type T.
+/// Whether `A` is a container with contiguous elements of type T.
 template <class A, class T, class = void>
 struct provides : std::false_type {};
 template <class A, class T>
@@ -55,7 +56,7 @@ constexpr bool is_passable = std::is_same_v<P, A> ||
                              (is_string<P> && std::is_convertible_v<const A&, std::string_view>) ||
                              provides<A, typename element_of<P>::type>::value || std::is_convertible_v<const A&, P>;
 
-/// Instantiated with a parameter's number, so that the compiler's message shows it.
+/// The parameter's number is a template argument, so that compilers print it in their message.
 template <int number, class P, class A>
 constexpr bool check_argument() {
   static_assert(is_passable<P, A>,
@@ -64,7 +65,7 @@ constexpr bool check_argument() {
   return true;
 }
 
-/// Encodes an argument as a parameter's value, which is not made if it need not be.
+/// Encodes an argument as the parameter's type. Converts it only if its encoding would differ.
 template <class P, class A>
 void write_argument(writer& w, const A& a) {
   if constexpr (std::is_same_v<P, A>) {
@@ -81,7 +82,7 @@ void write_argument(writer& w, const A& a) {
   }
 }
 
-/// Bytes of an argument that might be borrowed.
+/// The number of bytes of an argument that the writer may borrow.
 template <class A>
 size_t block_size(const A& a) {
   if constexpr (std::is_same_v<A, std::string>) {
@@ -93,7 +94,7 @@ size_t block_size(const A& a) {
   }
 }
 
-/// Arguments that were moved into the call.
+/// Owns arguments that were moved into the call.
 template <class Tuple>
 struct kept_arguments final : kept {
   explicit kept_arguments(Tuple&& t) : values(std::move(t)) {}

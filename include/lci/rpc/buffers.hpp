@@ -1,4 +1,4 @@
-// Where values are encoded to and decoded from.
+// Buffers: `writer` encodes values into messages, `reader` decodes them.
 #pragma once
 
 #include <cstddef>
@@ -18,28 +18,28 @@ class engine_core;
 [[noreturn]] LCI_API void throw_cut_message();
 [[noreturn]] LCI_API void throw_bad_message(const char* what);
 
-/// Of which engine, and to or from whom: handles of memory need it.
+/// The engine and the peer of a message. Codecs of memory handles need them.
 struct place {
   engine_core* engine = nullptr;
   void* peer = nullptr;  // a na_addr_t
 };
 }  // namespace detail
 
-/// Appends encoded values to a message, and moves to memory of its own if the message is full. One thread uses it.
-/// Invariant: begin <= at <= end.
+/// Appends encoded values to a message. If the message is full, moves to memory that it owns. Thread-bound. Invariant:
+/// begin <= at <= end.
 class writer {
  public:
-  /// A large piece of the caller's memory that is part of the arguments, and is not copied: it follows the first
-  /// `after` encoded bytes.
+  /// A large piece of the caller's memory that is an argument and is not copied. It follows the first `after` encoded
+  /// bytes.
   struct borrowed {
     size_t after;
     const void* data;
     size_t size;
   };
-  /// From this size on pieces may be borrowed: a smaller one costs less to copy than to describe.
+  /// Bytes. Pieces of at least this size may be borrowed; copying a smaller one costs less than describing it.
   static constexpr size_t borrow_from = 32 * 1024;
 
-  /// Encodes into `buffer` first. `may_borrow`: pieces stay as they are until the call has ended.
+  /// Encodes into `buffer` until it is full. `may_borrow`: the caller does not change its pieces before the call ends.
   writer(char* buffer, size_t size, bool may_borrow, detail::place where)
       : begin_(buffer), at_(buffer), end_(buffer + size), may_borrow_(may_borrow), where_(where) {}
   writer(const writer&) = delete;
@@ -49,12 +49,12 @@ class writer {
     char* const to = skip(n);
     if (n > 0) std::memcpy(to, data, n);
   }
-  /// The bytes of a value that is copied as it is; both ends have the same byte order.
+  /// Appends the bytes of a value. Both ends have the same byte order.
   template <class T>
   void raw(const T& value) {
     std::memcpy(skip(sizeof value), &value, sizeof value);
   }
-  /// Bytes that may be many.
+  /// Appends bytes, or borrows them if they are many.
   void block(const void* data, size_t n) {
     if (n >= borrow_from && may_borrow_) {
       pieces_.push_back({used(), data, n});
@@ -62,7 +62,7 @@ class writer {
       bytes(data, n);
     }
   }
-  /// Room for n bytes, which the caller fills in.
+  /// Appends n bytes and returns their address; the caller writes them.
   char* skip(size_t n) {
     if (n > static_cast<size_t>(end_ - at_)) grow(n);
     char* const to = at_;
@@ -97,8 +97,8 @@ class writer {
   std::vector<borrowed> pieces_;
 };
 
-/// Reads encoded values, of which it trusts no length. What views refer to is in the message, or owned by the reader.
-/// One thread uses it. Invariant: at <= end.
+/// Decodes values from a message. Checks each length against the bytes that are left. Views refer to the message, or to
+/// memory that the reader owns. Thread-bound. Invariant: at <= end.
 class reader {
  public:
   reader(const char* data, size_t size, detail::place where) : at_(data), end_(data + size), where_(where) {}
@@ -123,14 +123,14 @@ class reader {
     std::memcpy(&value, take(sizeof value), sizeof value);
     return value;
   }
-  /// A number of elements, each of which has `least` bytes or more: what cannot be in the message is refused before
-  /// memory is allocated for it.
+  /// Reads a number of elements, each of which has at least `least` bytes. Throws message_error if the message is too
+  /// short for them, so that a wrong number allocates no memory.
   size_t count(size_t least) {
     const auto n = raw<uint64_t>();
     if (n > left() / (least > 0 ? least : 1)) detail::throw_cut_message();
     return static_cast<size_t>(n);
   }
-  /// Memory until the reader ends, aligned for every type.
+  /// Allocates memory that is aligned for every type and is freed with the reader.
   void* keep(size_t n) {
     kept_.push_back(
         std::make_unique<std::max_align_t[]>((n + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t)));

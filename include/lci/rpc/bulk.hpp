@@ -1,4 +1,4 @@
-// Memory that peers transfer, as arguments and results of functions.
+// Bulks: memory that peers read and write, as arguments and results of functions.
 #pragma once
 
 #include <sys/uio.h>
@@ -18,36 +18,35 @@ enum class access { read_write, read_only };
 class bulk;
 
 namespace detail {
-/// The memory of a bulk, of this process or of another one. Defined in the library.
+/// The memory of a bulk, in this process or another one. Defined in the library.
 class region;
 LCI_API bulk read_bulk(reader& r);
 LCI_API void write_bulk(writer& w, const bulk& b);
 LCI_API call* transfer(const bulk& remote, const bulk& local, size_t size, bool is_pull, int64_t deadline);
 }  // namespace detail
 
-/// A transfer to be posted: `b.pull_x(into).deadline(1s)()` returns a future<void>.
+/// A transfer that operator() posts: `b.pull_x(into).deadline(1s)()` returns a future<void>.
 class prepared_transfer;
 
-/// A range of memory of this process or of another one. A value; copies and sub-ranges share one registration, which
-/// ends with the last of them. A bulk of this process travels to others as an argument or a result; there it refers to
-/// the memory here. Thread-safe but for assignment.
+/// A range of memory of this process or of another one. A value: copies and sub-ranges share one registration, which
+/// ends with the last of them. As an argument or a result, a bulk refers to the same memory at the receiver.
+/// Thread-safe except for assignment.
 class LCI_API bulk {
  public:
-  /// None; it travels as HG_BULK_NULL.
+  /// No memory. Encoded as HG_BULK_NULL.
   bulk() = default;
   explicit operator bool() const { return region_ != nullptr; }
   size_t size() const { return size_; }
   bool is_local() const;
-  /// A part of it. Throws lci::invalid_argument_error if it leaves this range.
+  /// A sub-range. Throws lci::invalid_argument_error if it leaves this range.
   bulk sub(size_t offset, size_t size) const;
 
-  /// Copies from another process's memory, this bulk, to `local`, as many bytes as the smaller of both has. If this
-  /// bulk's memory is of this process, too, the bytes are copied directly.
+  /// Copies from this bulk, usually memory of another process, to `local`; as many bytes as the smaller of both has.
   prepared_transfer pull_x(const bulk& local) const;
   prepared_transfer pull_x(void* local, size_t size) const;
   template <class C>
   prepared_transfer pull_x(C& container) const;
-  /// Copies from `local` to another process's memory, this bulk.
+  /// Copies from `local` to this bulk, as many bytes as the smaller of both has.
   prepared_transfer push_x(const bulk& local) const;
   prepared_transfer push_x(const void* local, size_t size) const;
   template <class C>
@@ -62,7 +61,7 @@ class LCI_API bulk {
                                                 int64_t deadline);
   bulk(std::shared_ptr<detail::region> r, size_t offset, size_t size)
       : region_(std::move(r)), offset_(offset), size_(size) {}
-  /// For one transfer: memory of this process that need not be registered.
+  /// A bulk of this process's memory that is not registered, for one transfer with this bulk.
   bulk beside(void* data, size_t size, access a) const;
 
   std::shared_ptr<detail::region> region_;
@@ -72,15 +71,15 @@ class LCI_API bulk {
 
 class LCI_API prepared_transfer {
  public:
-  /// The transfer's future throws timeout_error if it is not complete after this time. The memory of both sides may be
-  /// accessed until the network has ended the transfer, which the future's destructor does not wait for: keep the
-  /// memory until the peer has answered or failed.
+  /// The future throws timeout_error if the transfer is not complete after this time. The network may access both
+  /// sides' memory even after that, and after the future has been destroyed: do not free the memory before the peer has
+  /// answered or failed.
   template <class Rep, class Period>
   prepared_transfer& deadline(std::chrono::duration<Rep, Period> d) {
     deadline_ = detail::nanoseconds_of(d);
     return *this;
   }
-  /// Not more than this many bytes.
+  /// Transfers at most this many bytes. Default: as many as the smaller side has.
   prepared_transfer& size(size_t n) {
     size_ = n < size_ ? n : size_;
     return *this;
@@ -109,7 +108,7 @@ prepared_transfer bulk::push_x(const C& container) const {
   return push_x(static_cast<const void*>(container.data()), container.size() * sizeof(*container.data()));
 }
 
-/// hg_proc_hg_bulk_t().
+/// Encoded as by hg_proc_hg_bulk_t().
 template <>
 struct codec<bulk> {
   static constexpr size_t least = sizeof(uint64_t);

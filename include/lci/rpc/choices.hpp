@@ -30,7 +30,7 @@ void name_all(std::string& to) {
 }
 }  // namespace detail
 
-/// Whether there is a value, as bool, and the value.
+/// Encoded as a bool, which is true if there is a value, and the value.
 template <class T>
 struct codec<std::optional<T>> {
   static constexpr size_t least = 1;
@@ -57,7 +57,7 @@ struct codec<std::monostate> {
   static void name(std::string& to) { to += "nothing"; }
 };
 
-/// The alternative's number as uint32, and its value.
+/// Encoded as the alternative's number (uint32_t) and its value.
 template <class... T>
 struct codec<std::variant<T...>> {
   using value_t = std::variant<T...>;
@@ -91,7 +91,7 @@ struct codec<std::variant<T...>> {
   }
 };
 
-/// The values one after the other, as the fields of a struct.
+/// Encoded as the fields of a struct: one value after the other.
 template <class... T>
 struct codec<std::tuple<T...>> {
   static constexpr size_t least = (size_t{0} + ... + codec<T>::least);
@@ -99,7 +99,7 @@ struct codec<std::tuple<T...>> {
     std::apply([&w](const T&... v) { (codec<T>::write(w, v), ...); }, values);
   }
   static std::tuple<T...> read(reader& r) {
-    return std::tuple<T...>{codec<T>::read(r)...};  // braces: in this order
+    return std::tuple<T...>{codec<T>::read(r)...};  // braces evaluate from left to right
   }
   static void name(std::string& to) {
     to += '{';

@@ -1,5 +1,5 @@
-// How a type is encoded: numbers, enumerations, structs. The bytes are those of HG's routines for the types of C, so
-// that both understand each other.
+// Codecs of numbers, enumerations and structs. They produce the same bytes as HG's routines for the corresponding C
+// types, so programs of both interfaces can call each other.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace lci::rpc {
 
-/// Specialize it for a type that has no codec: write() appends a value, read() returns one, name() appends what
-/// signatures call the type; `least` is the smallest number of bytes of a value.
+/// The encoding of a type. Specialize it for a type that has none: write() appends a value, read() decodes one, name()
+/// appends the type's name in signatures; `least` is the smallest number of bytes of an encoded value.
 template <class T, class = void>
 struct codec {
   static constexpr bool is_missing = true;
 };
 
-/// For serialize(archive): writes the names of fields' types.
+/// An archive for serialize(archive) that collects the names of the fields' types.
 class type_namer {
  public:
   explicit type_namer(std::string& to) : to_(to) {}
@@ -75,18 +75,18 @@ void visit(Archive& archive, T& value) {
 
 template <class T>
 constexpr bool is_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
-/// Types of the standard library that are trivially copyable, or may be, and have codecs of their own.
+/// Types of the standard library that have their own codecs although they are, or may be, trivially copyable.
 template <class T>
 struct is_known : std::false_type {};
 template <class T>
 constexpr bool is_raw = std::is_trivially_copyable_v<T>&& std::is_class_v<T> && !has_visitor<T> && !is_known<T>::value;
-/// Whether an array of it is encoded as its bytes.
+/// Whether an array of T is encoded as the array's bytes.
 template <class T>
 constexpr bool is_block = is_number<T> || std::is_enum_v<T>;
 
 }  // namespace detail
 
-/// hg_proc_int8_t() to hg_proc_uint64_t(), hg_proc_raw() of float and double.
+/// Encoded as by hg_proc_int8_t() to hg_proc_uint64_t(); float and double as by hg_proc_raw().
 template <class T>
 struct codec<T, std::enable_if_t<detail::is_number<T>>> {
   static constexpr size_t least = sizeof(T);
@@ -98,7 +98,7 @@ struct codec<T, std::enable_if_t<detail::is_number<T>>> {
   }
 };
 
-/// hg_proc_hg_bool_t().
+/// Encoded as by hg_proc_hg_bool_t().
 template <>
 struct codec<bool> {
   static constexpr size_t least = 1;
@@ -107,7 +107,7 @@ struct codec<bool> {
   static void name(std::string& to) { to += "bool"; }
 };
 
-/// As its underlying type.
+/// Encoded as its underlying type.
 template <class T>
 struct codec<T, std::enable_if_t<std::is_enum_v<T>>> {
   using number = std::underlying_type_t<T>;
@@ -117,8 +117,9 @@ struct codec<T, std::enable_if_t<std::is_enum_v<T>>> {
   static void name(std::string& to) { codec<number>::name(to); }
 };
 
-/// A struct with `template <class A> void serialize(A& archive) { archive(a, b); }`, or a function serialize(archive,
-/// value) beside it: its fields, as MERCURY_GEN_PROC's. It has a default constructor and one field or more.
+/// A struct with a member `template <class A> void serialize(A& archive) { archive(a, b); }`, or with a function
+/// serialize(archive, value) in its namespace. Encoded as its fields, like a struct of MERCURY_GEN_PROC. Needs a
+/// default constructor and at least one field.
 template <class T>
 struct codec<T, std::enable_if_t<detail::has_visitor<T>>> {
   static constexpr size_t least = 1;
@@ -131,7 +132,7 @@ struct codec<T, std::enable_if_t<detail::has_visitor<T>>> {
     return value;
   }
   static void name(std::string& to) {
-    static thread_local bool is_inside = false;  // of a type that contains itself
+    static thread_local bool is_inside = false;  // ends the recursion for a type that contains itself
     if (is_inside) {
       to += "{...}";
       return;
@@ -146,7 +147,8 @@ struct codec<T, std::enable_if_t<detail::has_visitor<T>>> {
   }
 };
 
-/// Other trivially copyable structs: their bytes, with padding, as hg_proc_raw(). They must contain no pointers.
+/// Other trivially copyable structs, which must not contain pointers. Encoded as their bytes, including padding, as by
+/// hg_proc_raw().
 template <class T>
 struct codec<T, std::enable_if_t<detail::is_raw<T>>> {
   static constexpr size_t least = sizeof(T);

@@ -21,8 +21,8 @@
 
 namespace lci::rpc {
 
-/// Elements in memory that something else owns: as an argument of a function, in the message, until the function has
-/// returned (a coroutine: has ended). What std::span<const T> is in C++20, which may be used as well.
+/// A non-owning view of elements, as std::span<const T> of C++20, which may be used instead. As a parameter of a
+/// function it refers to the message, and is valid until the function returns (a coroutine: until it ends).
 template <class T>
 class view {
  public:
@@ -47,7 +47,7 @@ class view {
 
 namespace detail {
 
-/// Types whose values refer to memory of others: arguments, but no results.
+/// Types that do not own their elements. They may be parameters, but not results.
 template <class T>
 struct is_view : std::false_type {};
 template <class T>
@@ -61,8 +61,8 @@ struct is_known<std::string_view> : std::true_type {};
 template <class T, size_t n>
 struct is_known<std::array<T, n>> : std::true_type {};
 
-/// Types that are encoded as hg_string_t: the length with a final 0, and the bytes with it. NULL, whose length is 0,
-/// becomes an empty string.
+/// Encoded as hg_string_t: the length including a final 0, then the bytes including it. NULL of HG has length 0 and is
+/// decoded as an empty string.
 struct string_codec {
   static constexpr size_t least = sizeof(uint64_t);
   static void write(writer& w, std::string_view s) {
@@ -80,7 +80,7 @@ struct string_codec {
   static void name(std::string& to) { to += "string"; }
 };
 
-/// A number of elements as uint64, and the elements.
+/// Encoded as the number of elements (uint64_t) and the elements.
 template <class C, class T>
 struct sequence_codec {
   static constexpr size_t least = sizeof(uint64_t);
@@ -95,7 +95,7 @@ struct sequence_codec {
   }
 };
 
-/// The same where the elements are adjacent.
+/// The same for containers whose elements are contiguous.
 template <class T>
 struct block_codec {
   static constexpr size_t least = sizeof(uint64_t);
@@ -123,7 +123,7 @@ struct block_codec {
   static void name(std::string& to) { sequence_codec<view<T>, T>::name(to); }
 };
 
-/// Sets and maps: inserted one by one.
+/// Sets and maps.
 template <class C, class T>
 struct inserted_codec : sequence_codec<C, T> {
   static C read(reader& r) {
@@ -190,7 +190,7 @@ struct codec<std::vector<T, A>> : detail::block_codec<T> {
       if (n > 0) std::memcpy(static_cast<void*>(v.data()), from, n * sizeof(T));
     } else {
       const size_t n = r.count(codec<T>::least);
-      // Decoded elements may be larger than encoded ones: no more room than a message's size at first.
+      // Decoded elements may be larger than encoded ones, so reserve at most about the size of the message.
       v.reserve(std::min(n, r.left() / sizeof(T) + 1));
       for (size_t i = 0; i < n; ++i) v.push_back(codec<T>::read(r));
     }
@@ -221,7 +221,7 @@ struct codec<std::multimap<K, V, L, A>> : detail::map_codec<std::multimap<K, V, 
 template <class K, class V, class H, class E, class A>
 struct codec<std::unordered_map<K, V, H, E, A>> : detail::map_codec<std::unordered_map<K, V, H, E, A>, K, V> {};
 
-/// The elements, without their number.
+/// Encoded as the elements, without their number.
 template <class T, size_t n>
 struct codec<std::array<T, n>> {
   static constexpr size_t least = n * codec<T>::least;
@@ -246,7 +246,7 @@ struct is_view<std::span<T>> : std::true_type {};
 template <class T>
 struct is_known<std::span<T>> : std::true_type {};
 }  // namespace detail
-/// Like view<T>: its elements are const.
+/// Encoded as view<T>.
 template <class T>
 struct codec<std::span<const T>> : codec<view<T>> {
   static void write(writer& w, std::span<const T> s) { detail::block_codec<T>::write(w, s.data(), s.size()); }

@@ -19,7 +19,7 @@ namespace lci::rpc {
 
 namespace detail {
 
-/// `co_await future` in a coroutine that is resumed by the thread of the engine that completes the call.
+/// Awaits a future. The engine's thread that completes the call resumes the coroutine.
 template <class R>
 class call_awaiter : private continuation {
  public:
@@ -40,7 +40,7 @@ class call_awaiter : private continuation {
   std::coroutine_handle<> waiting_;
 };
 
-/// The same in a lci::task, which its scheduler resumes.
+/// Awaits a future in a lci::task. The task's scheduler resumes it.
 template <class R, class Queue>
 class queued_call_awaiter : private continuation, private lci::detail::pending_operation {
  public:
@@ -86,17 +86,17 @@ class coroutine_promise_base {
 
 }  // namespace detail
 
-/// `co_await open.call_x(server, "a", 1)()`: the call's result, or its failure as an exception.
+/// `co_await open.call_x(server, "a", 1)()`: returns the call's result, or throws its failure.
 template <class R>
 auto operator co_await(future<R>&& f) {
   if (!f) throw invalid_argument_error("rpc::future: it has no call, or its result was taken already");
   return detail::call_awaiter<R>(std::move(f));
 }
 
-/// A function that peers call, or a part of one, as a coroutine: it may `co_await` futures and other coroutines, and
-/// the thread that executes it serves other calls meanwhile. Owns its frame. It begins when it is awaited or executed;
-/// it is resumed by threads that make progress on the engine whose call it awaits. Parameters of a function that peers
-/// call, views included, are valid until it has ended.
+/// The type of a coroutine that peers call, or that such a coroutine awaits. It may `co_await` futures and other
+/// coroutines; meanwhile the thread that executes it serves other calls. Owns its frame. It starts when it is awaited
+/// or executed. Threads that make progress on the engine whose call it awaits resume it. The parameters of a coroutine
+/// that peers call, including views, are valid until it ends.
 template <class T = void>
 class [[nodiscard]] coroutine {
  public:
@@ -161,7 +161,7 @@ struct returned<coroutine<T>> {
   static constexpr bool is_coroutine = true;
 };
 
-/// A coroutine that nobody awaits, and that frees itself.
+/// A coroutine that starts at once, that no other coroutine awaits, and that frees itself.
 struct detached {
   struct promise_type {
     detached get_return_object() const noexcept { return {}; }
@@ -172,7 +172,7 @@ struct detached {
   };
 };
 
-/// Executes functions that are coroutines. What they refer to is in a coroutine of the library's until they end.
+/// Executes functions that are coroutines. A coroutine of the library, run(), holds their arguments until they end.
 template <class F, class Shape>
 class coroutine_handler final : public handler {
  public:
@@ -182,7 +182,7 @@ class coroutine_handler final : public handler {
  private:
   using result = typename Shape::types::result;
 
-  // The engine, by value, outlives the call.
+  // `engine` by value, so that the engine outlives the call.
   static detached run(F& f, std::shared_ptr<engine_core> engine, incoming_ptr in) {
     reader r = arguments_of(*in);
     std::optional<decoded<typename Shape::values>> d;

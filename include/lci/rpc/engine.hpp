@@ -1,4 +1,4 @@
-// An engine: a process's end of function calls.
+// An engine calls functions of peers, and executes functions that peers call.
 #pragma once
 
 #include <chrono>
@@ -13,27 +13,27 @@
 
 namespace lci::rpc {
 
-/// What an engine has besides its URL: `rpc::options().background().pool(4)`.
+/// Optional arguments of an engine: `rpc::options().background().pool(4)`. Thread-bound.
 class options {
  public:
-  /// Others can't connect to it. Default: they can.
+  /// Peers can't connect to the engine. Default: they can.
   options& client() {
     listens_ = false;
     return *this;
   }
-  /// It has a thread that makes progress and executes functions. Default: the program's threads do, in run(),
-  /// progress(), and wherever they wait for a result.
+  /// The engine has a thread that makes progress and executes functions. Default: the program's threads do both, in
+  /// run(), progress(), and while they wait for a result.
   options& background() {
     background_ = true;
     return *this;
   }
-  /// It has this many threads for functions with where::pool. Default: 0.
+  /// Number of threads for functions with where::pool. Default: 0.
   options& pool(int threads) {
     pool_ = threads;
     return *this;
   }
-  /// Arguments and results of more bytes than that, from peers, are refused with size_error before memory is allocated
-  /// for them. Default: 1 GiB.
+  /// Largest number of bytes of arguments or result that the engine accepts from peers. It refuses larger ones with
+  /// size_error before it allocates memory for them. Default: 1 GiB.
   options& largest(size_t bytes) {
     largest_ = bytes;
     return *this;
@@ -50,30 +50,31 @@ class options {
   size_t largest_ = size_t{1} << 30;
 };
 
-/// Calls functions of peers, and executes those that peers call. Several may exist in a process, for different networks.
-/// All members may be called by any thread at any time but for the destructor. Functions, peers, futures and bulks
-/// refer to their engine; after its end they throw lci::invalid_argument_error, or cancelled_error for what was under
-/// way.
+/// Calls functions of peers, and executes functions that peers call. A process may have several, for different
+/// networks. Thread-safe except for the destructor. Functions, peers, futures and bulks refer to their engine. After
+/// its end they throw lci::invalid_argument_error; futures of calls that were outstanding throw cancelled_error.
 class LCI_API engine {
  public:
-  /// `url`: "tcp://host:port", "tcp://host" (a free port), "shm://", "self" (no network), and the others of NA. Throws
-  /// lci::invalid_argument_error for what is no URL, lci::resource_error if the network can't be joined.
+  /// `url`: "tcp://host:port", "tcp://host" (the system chooses a port), "shm://", "self" (calls within the process
+  /// only), and the other URLs of NA. Throws lci::invalid_argument_error if the URL is malformed, lci::resource_error
+  /// if the engine can't use the network.
   explicit engine(const std::string& url, const options& o = options());
-  /// close().
+  /// Calls close().
   ~engine();
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
 
-  /// What connect() of others takes.
+  /// The URL by which peers connect() to this engine.
   std::string url() const;
-  /// Connects with the engine, or the program of HG, at this URL. Throws peer_error if there is none.
+  /// Connects to the engine, or the program of HG, with this URL. Throws peer_error if it can't be reached,
+  /// lci::invalid_argument_error if the URL is malformed.
   peer connect(const std::string& url) const;
-  /// This process.
+  /// The peer that stands for this engine, for calls within the process.
   peer self() const;
 
-  /// Peers may call `f` by this name from now on. The types of its parameters and of its result are the signature.
-  /// Its first parameter may also be a `const context&` or a handle<R>. A second definition of a name replaces the
-  /// first for later calls. Returns the function, to call it at peers.
+  /// Registers `f`, which peers may then call by this name. Its parameter and result types are the signature. An
+  /// additional first parameter may be a `const context&` or a handle<R>. A second definition of the name replaces the
+  /// first for later calls. Returns the function, by which this engine calls it at peers.
   template <class F>
   auto define(const std::string& name, F f, where w = where::progress) const {
     using shape = detail::shape_of<typename detail::types_of<std::decay_t<F>>::type>;
@@ -81,7 +82,7 @@ class LCI_API engine {
     detail::define(core(), name, shape::types::text(), std::make_unique<handler>(std::move(f)), w);
     return declare<typename shape::types::function_type>(name);
   }
-  /// The same for what both sides know as a procedure. A function of another type does not compile.
+  /// The same with name and signature of a procedure. A function of another type does not compile.
   template <class Signature, class F>
   auto define(const procedure<Signature>& p, F f, where w = where::progress) const {
     using shape = detail::shape_of<typename detail::types_of<std::decay_t<F>>::type>;
@@ -91,7 +92,7 @@ class LCI_API engine {
     return define(std::string(p.name), std::move(f), w);
   }
 
-  /// A function of peers: `e.declare<int(std::string, int)>("open")`.
+  /// A function that peers have defined: `e.declare<int(std::string, int)>("open")`.
   template <class Signature>
   auto declare(const std::string& name) const {
     using types = typename detail::shape_of<Signature>::types;
@@ -102,32 +103,32 @@ class LCI_API engine {
     return declare<Signature>(std::string(p.name));
   }
 
-  /// Memory that peers may transfer, where bulks of it are arguments or results. It must exist until the last of them
-  /// is gone.
+  /// A bulk of memory of this process, which peers may read and write. The memory must exist until all bulks of it, and
+  /// all transfers of peers, have ended.
   bulk expose(void* data, size_t size, access a = access::read_write) const;
-  /// Peers may only read it.
+  /// The same for memory that peers may only read.
   bulk expose(const void* data, size_t size) const;
   template <class C, class T = std::remove_pointer_t<decltype(std::declval<C&>().data())>>
   bulk expose(C& container) const {
     static_assert(std::is_trivially_copyable_v<T>, "rpc: memory that peers transfer has trivially copyable elements");
     return expose(container.data(), container.size() * sizeof(T));
   }
-  /// Several pieces as one; offsets count through them.
+  /// One bulk of several pieces. Offsets count through the pieces in their order.
   bulk expose(const iovec* pieces, size_t count, access a = access::read_write) const;
 
-  /// Makes progress and executes functions. Returns whether it has executed any, after `d` at the latest.
+  /// Makes progress and executes functions for at most the time `d`. Returns whether it has executed any.
   template <class Rep, class Period>
   bool progress(std::chrono::duration<Rep, Period> d) const {
     return progress_for(detail::nanoseconds_of(d));
   }
   bool progress() const { return progress_for(0); }
-  /// The same until stop() is called.
+  /// Makes progress and executes functions until stop() is called.
   void run() const;
   void stop() const;
 
-  /// Ends the engine: calls under way end with cancelled_error, calls that were not executed are answered with
-  /// no_answer_error, and the engine waits for functions that are executed. Repeated, it has no effect. Throws
-  /// lci::invalid_argument_error in a function that the engine executes.
+  /// Ends the engine. Its outstanding calls end with cancelled_error. Calls of peers that have not been executed end
+  /// with no_answer_error at the peers. Waits for functions that are being executed. Idempotent. Throws
+  /// lci::invalid_argument_error if a function that the engine executes calls it.
   void close();
 
  private:

@@ -1,4 +1,4 @@
-// What calls throw. Misuse is lci::invalid_argument_error, as everywhere.
+// Exceptions of calls. Misuse throws lci::invalid_argument_error.
 #pragma once
 
 #include <stdexcept>
@@ -10,20 +10,20 @@
 
 namespace lci::rpc {
 
-/// Base class: a call did not return a result. Exceptions of a function that are standard types arrive as those types,
-/// and are not of this class.
+/// Base class: a call has not returned a result. If the function has thrown a standard exception, the call throws one
+/// of the same type, which is not derived from this class.
 class LCI_API error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The peer's process died or left, or the network refuses the peer.
+/// The peer has failed or disconnected, or can't be reached.
 class LCI_API peer_error : public error {
  public:
   using error::error;
 };
 
-/// The deadline passed before a result came. Whether the function was executed is not known.
+/// The deadline has passed before a result arrived. The function may or may not have been executed.
 class LCI_API timeout_error : public error {
  public:
   using error::error;
@@ -35,14 +35,14 @@ class LCI_API unknown_function_error : public error {
   using error::error;
 };
 
-/// Caller and function disagree about the types of arguments or result. The text has both signatures where both sides
-/// are of C++.
+/// The types of arguments or result differ between caller and function. The text contains both signatures if both sides
+/// use lci/rpc.hpp.
 class LCI_API signature_error : public error {
  public:
   using error::error;
 };
 
-/// A message was damaged, cut, or is none of this protocol; or its content is no value of its type.
+/// A message was damaged, truncated or of another protocol, or an encoded value is invalid for its type.
 class LCI_API message_error : public error {
  public:
   using error::error;
@@ -54,29 +54,29 @@ class LCI_API size_error : public error {
   using error::error;
 };
 
-/// One of the two processes had no memory for the call.
+/// The caller or the peer could not allocate memory for the call.
 class LCI_API memory_error : public error {
  public:
   using error::error;
 };
 
-/// The function's handle was freed without an answer, or its process's engine was closed.
+/// The peer has freed the function's handle without an answer, or has closed its engine.
 class LCI_API no_answer_error : public error {
  public:
   using error::error;
 };
 
-/// The call was cancelled, or its own engine was closed before an answer came.
+/// The caller has cancelled the call, or closed its engine before an answer arrived.
 class LCI_API cancelled_error : public error {
  public:
   using error::error;
 };
 
-/// An exception of the function that is no standard type. what() is its text.
+/// The function has thrown an exception of a type that is not a standard one. what() is its text.
 class LCI_API remote_exception : public error {
  public:
   remote_exception(std::string type, const std::string& text) : error(text), type_(std::move(type)) {}
-  /// The name of its type, as the peer's compiler writes it: "my::error".
+  /// The name of the exception's type, e.g. "my::error", as the peer's compiler formats it.
   const std::string& type() const { return type_; }
 
  private:

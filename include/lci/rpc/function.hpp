@@ -1,4 +1,4 @@
-// Functions of peers, and calls of them.
+// Calls of peers' functions.
 #pragma once
 
 #include <chrono>
@@ -24,8 +24,8 @@ class function;
 ///   ... start the graph, and wait for it ...
 ///   int fd = node.get();
 ///
-/// The node ends when the call does, successful or not; get() throws its failure. Copies share the call. Some thread
-/// must make progress on the engine. Arguments are copied.
+/// The node completes when the call ends, also if it fails; then get() throws the failure. Copies share the call. Some
+/// thread must make progress on the engine. Arguments are copied.
 template <class R>
 class call_node {
  public:
@@ -38,7 +38,7 @@ class call_node {
     if (detail::notify(*shared_->result.call_, *shared_)) return errorcode_t::posted;
     return errorcode_t::done;
   }
-  /// The result of the last time. Throws the call's failure.
+  /// The result of the latest execution of the node. Throws the call's failure.
   R get() const { return shared_->result.get(); }
 
  private:
@@ -65,19 +65,19 @@ class call_node {
   std::shared_ptr<shared_state> shared_;
 };
 
-/// A call with its arguments, to be posted by operator(). What was passed as an rvalue is owned; what was passed as an
-/// lvalue must exist until operator() has returned, and is copied into the message there.
+/// A call with its arguments, which operator() posts. Owns arguments that were passed as rvalues. Refers to arguments
+/// that were passed as lvalues, until operator() has copied them into the message. Thread-bound.
 template <class R, class Parameters, class... Stored>
 class prepared_call<R, Parameters, Stored...> {
  public:
-  /// Ends the call with timeout_error if no result has come after this time, beginning with operator().
+  /// Ends the call with timeout_error if no result has arrived within this time after operator(). Default: no limit.
   template <class Rep, class Period>
   prepared_call& deadline(std::chrono::duration<Rep, Period> d) {
     deadline_ = detail::nanoseconds_of(d);
     return *this;
   }
-  /// Posts the call. Large arguments that were passed as rvalues are moved, not copied. What encoders throw, and misuse,
-  /// is thrown here; each other failure is that of the future.
+  /// Posts the call. Moves large arguments that were passed as rvalues instead of copying them. Throws what encoders
+  /// throw, and lci::invalid_argument_error for misuse; the future throws all other failures.
   future<R> operator()() {
     if (!has_large()) return post_copy();
     detail::call_ptr c(detail::begin_call(*engine_, *what_, whom_.address_for(*engine_)));
@@ -88,7 +88,7 @@ class prepared_call<R, Parameters, Stored...> {
     detail::post(*c, w, deadline_, std::move(owned));
     return {engine_, std::move(c)};
   }
-  /// The call as a node of a completion graph. The arguments are copied, also those passed as lvalues.
+  /// The call as a node of a completion graph. Copies all arguments.
   call_node<R> node() const {
     using owning = prepared_call<R, Parameters, std::decay_t<Stored>...>;
     using state = typename call_node<R>::template state_of<owning>;
@@ -134,8 +134,8 @@ class prepared_call<R, Parameters, Stored...> {
   int64_t deadline_;
 };
 
-/// A function of peers, which all engines that know it call by its name. Made by engine::define() and
-/// engine::declare(). A value; thread-safe but for assignment; outlives its engine without harm.
+/// A function that peers have defined, identified by its name. Created by engine::define() and engine::declare(). A
+/// value. Thread-safe except for assignment. May outlive its engine; then calls throw.
 template <class R, class... P>
 class function<R(P...)> {
   using parameters = detail::parameters<P...>;
@@ -143,14 +143,14 @@ class function<R(P...)> {
   /// A function and the peer that executes it.
   class at_peer {
    public:
-    /// The next calls end with timeout_error if no result has come after this time.
+    /// Sets the time after which calls by this object end with timeout_error. Default: no limit.
     template <class Rep, class Period>
     at_peer& deadline(std::chrono::duration<Rep, Period> d) {
       limit_ = detail::nanoseconds_of(d);
       return *this;
     }
-    /// Calls the function, makes progress until it has answered, and returns its result. Throws rpc::error, or what the
-    /// function threw. Large arguments are not copied.
+    /// Calls the function, makes progress until the peer has answered, and returns the result. Throws rpc::error, or
+    /// the function's exception. Does not copy large arguments.
     template <class... A>
     R operator()(const A&... a) const {
       static_assert(parameters::template check<std::decay_t<const A&>...>());
@@ -173,17 +173,17 @@ class function<R(P...)> {
   };
 
  public:
-  /// None.
+  /// No function; calls throw lci::invalid_argument_error.
   function() = default;
   explicit operator bool() const { return what_ != nullptr; }
   const std::string& name() const { return valid().name; }
 
-  /// `open.on(server)("a", 1)`
+  /// A blocking call: `open.on(server)("a", 1)`.
   at_peer on(const peer& whom) const {
     valid();
     return {*this, whom};
   }
-  /// `open.call_x(server, "a", 1).deadline(50ms)()`, which returns a future<R>.
+  /// A call with a future: `open.call_x(server, "a", 1).deadline(50ms)()` returns a future<R>.
   template <class... A>
   prepared_call<R, parameters, A...> call_x(const peer& whom, A&&... a) const {
     static_assert(parameters::template check<std::decay_t<A>...>());

@@ -1,4 +1,4 @@
-// Results of calls under way.
+// Futures: results of outstanding calls.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ int64_t nanoseconds_of(Duration d) {
   return n > 0 ? n : 0;
 }
 
-/// Decodes the result of a complete call; throws its failure.
+/// Decodes the result of a complete call, or throws the call's failure.
 template <class R>
 R take_result(call& c) {
   reader r = result_of(c);
@@ -37,7 +37,7 @@ R take_result(call& c) {
   }
 }
 
-/// Awaiters of lci/rpc/coroutine.hpp.
+/// Awaiters; defined in lci/rpc/coroutine.hpp.
 template <class R>
 class call_awaiter;
 template <class R, class Queue>
@@ -45,34 +45,34 @@ class queued_call_awaiter;
 
 }  // namespace detail
 
-/// The result of a call that was posted. Owns the call: destroying it loses the result, not the call's execution. One
-/// thread at a time uses it.
+/// The result of a posted call. Owns the call: the destructor drops the result, but does not cancel the execution. One
+/// thread at a time may use it.
 template <class R>
 class [[nodiscard]] future {
  public:
-  /// None.
+  /// A future without a call; its functions throw lci::invalid_argument_error.
   future() = default;
 
   explicit operator bool() const { return call_ != nullptr; }
-  /// Whether get() returns at once.
+  /// Whether the call is complete, so that get() does not wait.
   bool is_ready() const { return detail::is_done(valid()); }
-  /// Makes progress, and returns when the call is complete.
+  /// Makes progress until the call is complete.
   void wait() { detail::wait(valid(), detail::no_limit); }
-  /// The same, at most for this time; false if the call is not complete then.
+  /// The same, for at most this time. Returns whether the call is complete.
   template <class Rep, class Period>
   bool wait_for(std::chrono::duration<Rep, Period> d) {
     return detail::wait(valid(), detail::nanoseconds_of(d));
   }
-  /// Waits, and returns the result or throws the call's failure. The future is none afterwards.
+  /// Waits, then returns the result or throws the call's failure. Afterwards the future has no call.
   R get() {
     detail::wait(valid(), detail::no_limit);
     const detail::call_ptr c = std::move(call_);
     return detail::take_result<R>(*c);
   }
-  /// Ends the call with cancelled_error, unless it is complete. The function may be executed nevertheless.
+  /// Ends the call with cancelled_error, unless it is complete. The peer may still execute the function.
   void cancel() { detail::cancel(valid(), false); }
 
-  /// For `co_await` in a lci::task, which its scheduler resumes; include lci/rpc/coroutine.hpp.
+  /// For `co_await` in a lci::task, whose scheduler resumes it. Needs lci/rpc/coroutine.hpp.
   template <class Queue>
   detail::queued_call_awaiter<R, Queue> on(Queue& scheduler) && {
     valid();
@@ -96,7 +96,7 @@ class [[nodiscard]] future {
     return *call_;
   }
 
-  std::shared_ptr<detail::engine_core> engine_;  // outlives the call
+  std::shared_ptr<detail::engine_core> engine_;  // must outlive the call
   detail::call_ptr call_;
 };
 

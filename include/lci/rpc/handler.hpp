@@ -14,7 +14,8 @@
 
 namespace lci::rpc {
 
-/// Of a call that is executed: who calls. A function that has it as its first parameter, by const reference, gets it.
+/// Information about the call that is being executed: its caller. Passed to functions whose first parameter is a
+/// `const context&`.
 class context {
  public:
   peer caller() const { return peer::caller_of(*in_); }
@@ -24,9 +25,9 @@ class context {
   detail::incoming* in_;
 };
 
-/// A call that is answered later. A function with one as its first parameter returns void, and the handle answers the
-/// caller, from any thread, once. Destroyed without an answer, it answers with no_answer_error. Movable; one thread at
-/// a time uses it. Views among the function's arguments are valid until the function has returned.
+/// A call that is answered later. A function whose first parameter is a handle returns void; the handle then answers
+/// the caller once, in any thread. If it is destroyed without an answer, the caller gets no_answer_error. Movable. One
+/// thread at a time may use it. Views among the function's arguments are valid only until the function returns.
 template <class R>
 class handle {
  public:
@@ -35,7 +36,7 @@ class handle {
   explicit operator bool() const { return in_ != nullptr; }
   peer caller() const { return peer::caller_of(valid()); }
 
-  /// Answers with a result; with void R, `h()`.
+  /// Answers with a result; `h()` if R is void.
   template <class... T>
   void operator()(const T&... value) {
     static_assert(sizeof...(T) == (std::is_void_v<R> ? 0 : 1), "rpc: answer with one result, or with none for void");
@@ -61,13 +62,13 @@ class handle {
     if (in_ == nullptr) throw invalid_argument_error("rpc::handle: it has no call, or has answered it already");
     return *in_;
   }
-  std::shared_ptr<detail::engine_core> engine_;  // outlives the call
+  std::shared_ptr<detail::engine_core> engine_;  // must outlive the call
   detail::incoming_ptr in_;
 };
 
 namespace detail {
 
-/// Types of a callable: R(A...) of functions, function pointers, and objects with one operator().
+/// Parameter and result types of a callable: a function, a function pointer, or an object with one operator().
 template <class F>
 struct types_of : types_of<decltype(&F::operator())> {};
 template <class R, class... A>
@@ -87,7 +88,8 @@ struct types_of<R (C::*)(A...) noexcept> : types_of<R(A...)> {};
 template <class R, class C, class... A>
 struct types_of<R (C::*)(A...) const noexcept> : types_of<R(A...)> {};
 
-/// What a function's own result type says of it: a coroutine's is in lci/rpc/coroutine.hpp.
+/// Properties that follow from a function's result type. The specialization for coroutines is in
+/// lci/rpc/coroutine.hpp.
 template <class Returned>
 struct returned {
   using result = Returned;
@@ -96,7 +98,7 @@ struct returned {
 
 enum class extra { none, context, handle };
 
-/// The signature that callers see, without the parameter that the library adds.
+/// The signature that callers use, without a `context` or `handle` parameter.
 template <class Function>
 struct shape_of;
 template <class Returned, class... P>
@@ -120,18 +122,18 @@ struct shape_of<Returned(handle<R>, P...)> {
   static constexpr extra first = extra::handle;
 };
 
-/// Decodes all arguments. Throws if they are not of these types.
+/// Decodes all arguments. Throws message_error if they can't be of these types.
 template <class Values>
 struct decoded;
 template <class... V>
 struct decoded<std::tuple<V...>> {
-  explicit decoded(reader& r) : values{codec<V>::read(r)...} {  // braces: in this order
+  explicit decoded(reader& r) : values{codec<V>::read(r)...} {  // braces evaluate from left to right
     if (r.left() != 0) throw_bad_message("there are more arguments than the function has parameters");
   }
   std::tuple<V...> values;
 };
 
-/// Executes functions that have answered when they return.
+/// Executes functions that are not coroutines.
 template <class F, class Shape>
 class plain_handler final : public handler {
  public:
@@ -183,13 +185,13 @@ class plain_handler final : public handler {
   F f_;
 };
 
-/// How functions of this shape are executed.
+/// Selects the class that executes functions of this shape.
 template <class F, class Shape, bool is_coroutine>
 struct handler_for {
   using type = plain_handler<F, Shape>;
 };
 
-/// Whether F can be called by a procedure's signature.
+/// Whether F can be called with a procedure's signature.
 template <class Signature, class Shape>
 constexpr bool is_same_signature = std::is_same_v<Signature, typename Shape::types::function_type>;
 

@@ -1,4 +1,4 @@
-// The functions of the library that the templates of lci/rpc.hpp call. Programs use rpc.hpp.
+// Functions of liblci-rpc that the templates of lci/rpc.hpp call. Not for programs, which include lci/rpc.hpp.
 #pragma once
 
 #include <chrono>
@@ -11,10 +11,10 @@
 
 namespace lci::rpc {
 
-/// Where a function is executed.
+/// The thread that executes a function.
 enum class where {
-  progress,  ///< by the thread that makes progress: for functions that end soon
-  pool,      ///< by a thread of the engine's pool: for those that take long or wait
+  progress,  ///< a thread that makes progress on the engine: for short functions
+  pool,      ///< a thread of the engine's pool: for functions that take long or wait
 };
 
 namespace detail {
@@ -23,7 +23,7 @@ class call;
 class incoming;
 class region;
 
-/// A function of peers, as a caller knows it. The engine owns it until its end.
+/// A function that peers have defined, from the caller's point of view. Owned by the engine.
 struct remote_function {
   std::string name;
   uint32_t id = 0;
@@ -32,14 +32,14 @@ struct remote_function {
 };
 LCI_API const remote_function& declare(engine_core& e, const std::string& name, const signature_text& signature);
 
-/// Runs once, in a thread that makes progress or waits, and outside of the network's callbacks. Not owned by who runs
-/// it.
+/// Code that runs once, in a thread that makes progress or waits, outside of the network's callbacks. The engine does
+/// not own it.
 struct continuation {
   void (*run)(continuation*) = nullptr;
   continuation* next = nullptr;
 };
 
-/// Arguments that a call owns until its peer has them.
+/// Arguments that a call owns until the peer has fetched them.
 struct kept {
   virtual ~kept() = default;
 };
@@ -51,26 +51,26 @@ struct span_of_chars {
   size_t size;
 };
 
-// --- calls of peers ---
+// --- calls that this process makes ---
 
 LCI_API call* begin_call(engine_core& e, const remote_function& f, void* peer);
-/// The room in its message.
+/// The buffer for the call's encoded arguments.
 LCI_API span_of_chars room_of(call& c);
-/// Sends the arguments that were encoded into that room, or beyond. `deadline` in ns from now, for a call that nobody
-/// waits for; no_limit else. A failure is the call's result.
+/// Sends the arguments, which were encoded into that buffer or into the writer's own memory. `deadline`: ns from now
+/// after which the engine ends the call, or no_limit. A failure becomes the call's result.
 LCI_API void post(call& c, writer& arguments, int64_t deadline, std::unique_ptr<kept> owned);
-/// Waits at most `limit` ns. False if the call is not complete then.
+/// Waits at most `limit` ns. Returns whether the call is complete.
 LCI_API bool wait(call& c, int64_t limit);
 LCI_API bool is_done(const call& c);
 /// Ends the call with cancelled_error or timeout_error, unless it is complete.
 LCI_API void cancel(call& c, bool is_timeout);
-/// The continuation will run when the call is complete; false if it is complete already.
+/// Makes the continuation run when the call is complete. Returns false, without an effect, if it is complete already.
 LCI_API bool notify(call& c, continuation& then);
-/// The encoded result of a complete call. Throws its failure.
+/// The encoded result of a complete call. Throws the call's failure.
 LCI_API reader result_of(call& c);
-/// Throws signature_error or message_error for a result that can't be decoded as this type.
+/// Throws signature_error or message_error, since the result can't be decoded.
 [[noreturn]] LCI_API void throw_bad_result(const call& c, const char* why);
-/// If the call is not complete, its result will be lost.
+/// Releases the call. If it is not complete, its result is dropped.
 LCI_API void release(call& c);
 
 struct release_call {
@@ -78,13 +78,13 @@ struct release_call {
 };
 using call_ptr = std::unique_ptr<call, release_call>;
 
-// --- calls by peers ---
+// --- calls that this process executes ---
 
-/// A function of this process. Called by any thread, and by several at once.
+/// A function that peers call. Thread-safe: several threads may execute it at once.
 class handler {
  public:
   virtual ~handler() = default;
-  /// Takes ownership of `in`, which it answers sooner or later. Throws nothing.
+  /// Takes ownership of `in`, and answers it now or later.
   virtual void execute(incoming* in) noexcept = 0;
 };
 LCI_API void define(engine_core& e, const std::string& name, const signature_text& signature,
@@ -93,14 +93,14 @@ LCI_API void define(engine_core& e, const std::string& name, const signature_tex
 LCI_API reader arguments_of(incoming& in);
 LCI_API span_of_chars room_of(incoming& in);
 LCI_API place place_of(incoming& in);
-/// Sends the result, once.
+/// Sends the result. One answer for each call.
 LCI_API void answer(incoming& in, writer& result) noexcept;
-/// Sends an exception of the function, once.
+/// Sends the function's exception. One answer for each call.
 LCI_API void answer(incoming& in, const std::exception_ptr& thrown) noexcept;
-/// Refuses arguments that are not of the signature, once.
+/// Answers that the arguments can't be decoded. One answer for each call.
 LCI_API void refuse(incoming& in, const std::exception_ptr& why) noexcept;
 LCI_API bool is_answered(const incoming& in);
-/// Without an answer before, the caller gets no_answer_error.
+/// Releases the call. If it has not been answered, the caller gets no_answer_error.
 LCI_API void release(incoming& in) noexcept;
 LCI_API std::shared_ptr<engine_core> engine_of(incoming& in);
 
@@ -109,7 +109,7 @@ struct release_incoming {
 };
 using incoming_ptr = std::unique_ptr<incoming, release_incoming>;
 
-/// Runs it soon, in a thread that makes progress.
+/// Queues the continuation for a thread that makes progress.
 LCI_API void run_soon(engine_core& e, continuation& c);
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-// Processes whose functions can be called.
+// Peers: processes whose functions can be called.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ class handle;
 template <class R, class... Stored>
 class prepared_call;
 
-/// A connected process, or this one. A value: copies name the same process. Thread-safe but for assignment. Outlives
-/// its engine without harm: calls throw then.
+/// A connected process, or this one. A value: copies name the same process. Thread-safe except for assignment. May
+/// outlive its engine; then calls throw.
 class LCI_API peer {
  public:
-  /// None.
+  /// No peer; calls throw lci::invalid_argument_error.
   peer() = default;
   explicit operator bool() const { return state_ != nullptr; }
-  /// What engine::connect() takes, if the process listens.
+  /// The URL for engine::connect(). Useful only if the process accepts connections.
   std::string url() const;
   friend bool operator==(const peer& a, const peer& b) { return a.address() == b.address(); }
   friend bool operator!=(const peer& a, const peer& b) { return !(a == b); }
@@ -42,7 +42,8 @@ class LCI_API peer {
   peer(std::shared_ptr<detail::engine_core> e, void* address, bool owned);
   static peer caller_of(detail::incoming& in);
   void* address() const;
-  /// The address for a call by this engine. Throws lci::invalid_argument_error for none, or one of another engine.
+  /// The address for a call by this engine. Throws lci::invalid_argument_error if this is no peer, or a peer of another
+  /// engine.
   void* address_for(const detail::engine_core& e) const;
 
   std::shared_ptr<const state> state_;

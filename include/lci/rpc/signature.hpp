@@ -1,4 +1,4 @@
-// Signatures as types and as text.
+// Signatures of functions, as types and as text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace lci::rpc {
 
-/// What both sides of a function share: its name and its type.
+/// The name and the signature of a function, which both sides share.
 ///
 ///   constexpr rpc::procedure<int(std::string, int)> open_file{"open"};
 ///
@@ -20,7 +20,7 @@ struct procedure {
 
 namespace detail {
 
-/// Travels with each call as its hash, and with the refusal of one as its text.
+/// A signature as text and hash. A call contains the hash; the refusal of a call contains the text.
 struct signature_text {
   std::string text;   // "int32(string, int32)"
   uint32_t hash = 0;  // not 0
@@ -36,7 +36,7 @@ void name_result(std::string& to) {
   }
 }
 
-/// What a parameter's type decodes to.
+/// The type of the decoded argument for a parameter.
 template <class P>
 using value_of = std::remove_cv_t<std::remove_reference_t<P>>;
 

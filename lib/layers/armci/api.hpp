@@ -1,4 +1,4 @@
-// What the functions of the interface share: checks of their arguments, and the two names of each.
+// Helpers of the interface's functions: checks of arguments, and their second names.
 #pragma once
 
 #include <string>
@@ -7,19 +7,19 @@
 #include "lib/layers/armci/context.hpp"
 #include "lib/layers/armci/errors.hpp"
 
-/// ARMCI_<name> is a weak second name of PARMCI_<name>, so that a program may have a function of its own that is called
-/// ARMCI_<name> and calls PARMCI_<name>.
+/// Defines ARMCI_<name> as a weak alias of PARMCI_<name>. So a profiling library may define its own ARMCI_<name>, which
+/// calls PARMCI_<name>.
 #define ARMCI_TWIN(name) \
   decltype(PARMCI_##name) ARMCI_##name __attribute__((weak, alias("PARMCI_" #name), visibility("default")))
 
 namespace armci_layer {
 
-/// Ends the job outside of ARMCI_Init and ARMCI_Finalize.
+/// The context. Ends the job if ARMCI is not initialized.
 inline context& running(const char* function) {
   if (LCI_UNLIKELY(the_context == nullptr)) misuse(function, "ARMCI is not running: call ARMCI_Init first");
   return *the_context;
 }
-/// For functions that return a code: throws `error`.
+/// The same for functions that return a code: throws `error`.
 [[noreturn, gnu::cold]] void throw_not_running();
 inline context& running() {
   if (LCI_UNLIKELY(the_context == nullptr)) throw_not_running();
@@ -46,41 +46,41 @@ struct strided_arguments {
   int levels;
   int proc;
 };
-/// False if there is nothing to do. Throws `error` with the codes of the interface.
+/// Checks arguments. Returns false if the transfer is empty. Throws `error` with the interface's codes.
 bool check(const context& c, const strided_arguments& a, addition what);
 /// Likewise for lists of segments.
 void check(const context& c, const armci_giov_t* list, int n, int proc, addition what);
 /// Ends the job if the type is unknown; throws `error` if there is no scale.
 void check_addition(const char* function, addition what);
 
-// Transfers with checked arguments. `state`: what a get adds to; null: the process's only.
+// Transfers with checked arguments. `state`: the request to which a get belongs; null if it has no handle.
 void put(context& c, const strided_arguments& a, addition what);
 void get(context& c, const strided_arguments& a, request_state* state);
 void put(context& c, const armci_giov_t* list, int n, int proc, addition what);
 void get(context& c, const armci_giov_t* list, int n, int proc, request_state* state);
 
-/// Where the operations of a handle of the program's are counted; null for the implicit one, and for operations that
-/// need none since they are complete when they return.
+/// Begins a request for a handle of the program. Returns null for the implicit handle, and for operations that are
+/// complete when they return, i.e. on memory that this process has mapped.
 inline request_state* begin_request(context& c, armci_hdl_t* handle, int proc) {
   if (handle == nullptr) return nullptr;
   if (!c.mem.is_near(proc)) return &c.handles.begin(handle);
   if (!c.handles.is_aggregate(*handle)) *handle = 0;
   return nullptr;
 }
-/// f(state) begins gets from `proc`; returns when they are complete.
+/// Calls f(state), which starts gets from `proc`, and returns when they are complete.
 template <class F>
 void blocking_get(context& c, int proc, F&& f) {
   request_state state;
   try {
     f(&state);
   } catch (...) {
-    // What has begun writes the state when it ends.
+    // Gets that f has started still write to `state`, so wait for them.
     c.net.wait(-1, [&] { return state.pending.load(std::memory_order_acquire) == 0; });
     throw;
   }
   c.far.wait(state, proc);
 }
-/// The handle of an operation that is complete.
+/// Marks the handle of an operation that is already complete.
 inline void complete(context& c, armci_hdl_t* handle) {
   if (handle != nullptr && !c.handles.is_aggregate(*handle)) *handle = 0;
 }

@@ -14,7 +14,7 @@ namespace ccs {
 
 namespace {
 
-/// On memory that is mapped here: the processor's own operations, as the core's.
+/// An atomic operation on memory that this process has mapped. Uses the processor's atomic instructions, as the core.
 CCS_atomic_type_t apply(CCS_atomic_op_t op, CCS_atomic_type_t* at, CCS_atomic_type_t value, CCS_atomic_type_t compare) {
   switch (op) {
     case CCS_ATOMIC_SWAP:
@@ -31,7 +31,7 @@ CCS_atomic_type_t apply(CCS_atomic_op_t op, CCS_atomic_type_t* at, CCS_atomic_ty
   }
 }
 
-/// Accumulates into memory that is mapped here.
+/// Accumulates into memory that this process has mapped.
 class mapped_combiner {
  public:
   mapped_combiner(CCS_combine_t op, CCS_number_t type, const scaling& scale, const shape& to, uintptr_t base)
@@ -103,7 +103,7 @@ int CCS_atomic(CCS_node_t node, CCS_atomic_op_t op, CCS_atomic_type_t* var, CCS_
     }
     auto todo = std::make_unique<direct_operation>(*p, target, me, callback, callback_arg);
     todo->is = direct_operation::what::atomic;
-    // A write that returns the old value is a swap.
+    // A write that returns the old value is executed as a swap.
     todo->atomic = op == CCS_ATOMIC_WRITE && result != nullptr ? CCS_ATOMIC_SWAP : op;
     todo->here = reinterpret_cast<uintptr_t>(result);
     todo->there = at;

@@ -11,7 +11,7 @@ using namespace ccs;
 
 namespace {
 
-/// Checks the arguments of a reduction; null, with a text, for misuse.
+/// Checks the arguments of a reduction. Prints a line and returns null for misuse.
 process* begin_reduction(const char* function, const void* src, const void* dest, size_t count, CCS_number_t type,
                          CCS_combine_t op, bool gets_result) {
   process* const p = current(function);
@@ -56,7 +56,7 @@ int CCS_reduce(const void* src, void* dest, size_t count, CCS_number_t type, CCS
     const bool is_root = static_cast<int>(root) == p->rank;
     if (begin_reduction(me, src, dest, count, type, op, is_root) == nullptr) return +CCS_FAILURE;
     if (count == 0) return +CCS_SUCCESS;
-    // The core wants memory at each process.
+    // The core requires memory for the result at each process.
     std::unique_ptr<std::byte[]> room;
     if (dest == nullptr) {
       room = std::make_unique<std::byte[]>(count * size_of(type));

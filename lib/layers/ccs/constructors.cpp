@@ -1,4 +1,4 @@
-// The constructors of descriptions of data, and what can be asked of them.
+// The constructors of data descriptions, and functions that query, pack and unpack them.
 #include <algorithm>
 #include <climits>
 #include <utility>
@@ -12,10 +12,11 @@ namespace ccs {
 
 namespace {
 
-/// Parts of a description that is being made, and the bounds that follow from them.
+/// Collects the parts of a new description, and computes its bounds from theirs.
 class assembly {
  public:
-  /// `n` elements of `old`, its extent apart, from `at` on. False: an address would not fit into a word.
+  /// Adds `n` elements of `old` from displacement `at` on; the distance between them is the extent of `old`. Returns
+  /// false if an address does not fit in a word.
   bool add(const traits& old, size_t n, intptr_t at) {
     const bool marks = old.marks_lower || old.marks_upper;
     if (n == 0 || (old.bytes.is_empty() && !marks)) return true;
@@ -32,7 +33,7 @@ class assembly {
     parts_.push_back(moved(make_loop(n, old.extent(), old.bytes), at));
     return true;
   }
-  /// `padded`: up to the alignment, unless markers say where it ends.
+  /// Returns the description. `padded`: round the upper bound up to the alignment, unless a marker sets it.
   traits end(bool padded) {
     traits t;
     t.bytes = make_sequence(std::move(parts_));
@@ -66,7 +67,7 @@ class assembly {
   size_t alignment_ = 1, size_ = 0;
 };
 
-/// False, with a text, if the handle is no description.
+/// Prints a line and returns false if the handle is no description.
 bool get_traits(const char* function, const char* what, CCS_datadesc_t desc, traits& t) {
   size_t bytes = 0;
   if (is_builtin(desc, bytes)) {
@@ -97,7 +98,7 @@ int too_large(const char* function) {
   return refuse(function, "the description would have more bytes, or farther ones, than memory");
 }
 
-/// Runs f, for which lack of memory is CCS_FAILURE, as documented of constructors.
+/// Runs f. A lack of memory is CCS_FAILURE, as documented for constructors, and not CCS_NOMEM.
 template <class F>
 int make(const char* function, int count, CCS_datadesc_t* newdesc, F&& f) noexcept {
   if (newdesc == nullptr) return refuse(function, "newdesc is NULL, but must be the address of a description");
@@ -137,7 +138,7 @@ int CCS_datadesc_create_vector(int count, int blocklength, int stride, CCS_datad
     assembly block;
     if (!block.add(old, static_cast<size_t>(blocklength), 0)) return too_large(me);
     traits one = block.end(false);
-    // The blocks are elements whose extent is the stride; their own upper bound counts for the last one only.
+    // Treat the blocks as elements whose extent is the stride. Only the last block's own upper bound matters.
     const intptr_t lower = one.lower, upper = one.upper;
     if (count == 0 || (one.bytes.is_empty() && !one.marks_lower && !one.marks_upper)) return give(traits(), newdesc);
     size_t bytes = 0;

@@ -1,4 +1,4 @@
-// Large messages whose header handlers have answered CCS_AGAIN.
+// Large messages whose header handlers have returned CCS_AGAIN.
 #pragma once
 
 #include <ccs.h>
@@ -14,7 +14,7 @@
 
 namespace ccs {
 
-/// A large message, as its header handler is called with it.
+/// A large message: the arguments for its header handler.
 struct large_message {
   int source;
   unsigned context, handler;
@@ -22,7 +22,7 @@ struct large_message {
   std::vector<CCS_handler_arg_t> args;
 };
 
-/// Thread-safe.
+/// Messages whose header handlers are to be called again. Thread-safe.
 class delayed_list {
  public:
   void add(large_message m) {
@@ -30,7 +30,7 @@ class delayed_list {
     all_.push_back(std::move(m));
     n_.store(all_.size(), std::memory_order_release);
   }
-  /// Takes all.
+  /// Removes and returns all messages.
   std::deque<large_message> take() {
     std::deque<large_message> taken;
     if (is_empty()) return taken;

@@ -23,7 +23,7 @@ description::~description() {
 
 description* description_of(CCS_datadesc_t desc) {
   if (desc <= CCS_DATA_LAST) return nullptr;
-  // Such a pointer is as aligned as memory of the heap: what is not is no description.
+  // The handle is a pointer to a description. A misaligned one is invalid and must not be read.
   if (static_cast<uintptr_t>(desc) % alignof(description) != 0) return nullptr;
   auto* d = reinterpret_cast<description*>(desc);
   return d->is_alive() ? d : nullptr;
@@ -85,7 +85,7 @@ bool layout::fill(const char* function, const char* what, size_t count, CCS_data
                  d->about.bytes.size);
     return false;
   }
-  // A description may consist of absolute addresses, so NULL may be its base.
+  // A description may contain absolute addresses, so a base of NULL is valid.
   d->take();
   kept_ = d;
   whole_ = make_loop(count, d->about.extent(), d->about.bytes);

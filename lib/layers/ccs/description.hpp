@@ -1,4 +1,5 @@
-// Descriptions of data, CCS_datadesc_t: builtin ones, which are numbers, and those that constructors make.
+// Data descriptions, CCS_datadesc_t. A handle is either a builtin number or a pointer to a description that a
+// constructor has created.
 #pragma once
 
 #include <ccs.h>
@@ -11,7 +12,8 @@
 
 namespace ccs {
 
-/// What a constructor has to know of a description. Bounds are those of MPI-1: markers hide the bounds of data.
+/// The properties of a description that constructors use. Bounds are as in MPI-1: a marker replaces the bound that
+/// follows from the data.
 struct traits {
   shape bytes;  ///< of one element
   intptr_t lower = 0, upper = 0;
@@ -21,8 +23,8 @@ struct traits {
   intptr_t extent() const { return upper - lower; }
 };
 
-/// A description that a constructor has made. Immutable but for the count of its users and the set of processes that
-/// know it; any thread may read it.
+/// A description that a constructor has created. Reference-counted: the program's handle and each operation that uses
+/// it hold a reference. Immutable, except for the count; any thread may read it.
 class description {
  public:
   explicit description(traits t);
@@ -31,13 +33,13 @@ class description {
   description& operator=(const description&) = delete;
 
   const traits about;
-  const uint64_t id;  ///< of all descriptions of this process; not used again
+  const uint64_t id;  ///< unique among the descriptions of this process, and never reused
 
   bool is_alive() const { return magic_ == living; }
   void take() { users_.fetch_add(1, std::memory_order_relaxed); }
-  /// Frees it for the last user.
+  /// Releases a reference. The last release frees the description.
   void drop() {
-    if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;  // A1: pairs with itself
+    if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;  // A1: pairs with other threads' drop()
   }
 
  private:
@@ -46,12 +48,12 @@ class description {
   std::atomic<size_t> users_{1};
 };
 
-/// `count` elements of a description, as the arguments of a call: what is to be copied. A value; holds the description
-/// until it is gone.
+/// A buffer, a count and a description: the data that a call reads or writes. A value that holds a reference to the
+/// description.
 class layout {
  public:
   layout() = default;
-  /// Prints a text for misuse, and is not valid() then. `what` names the arguments.
+  /// Prints a line for misuse; then valid() is false. `what`: prefix of the arguments' names, e.g. "src_".
   layout(const char* function, const char* what, const void* buffer, size_t count, CCS_datadesc_t desc);
   layout(layout&& o) noexcept { swap(o); }
   layout& operator=(layout&& o) noexcept {
@@ -68,12 +70,12 @@ class layout {
   /// The address of contiguous bytes.
   uintptr_t begin() const { return base_ + static_cast<uintptr_t>(whole_.at); }
   uintptr_t base() const { return base_; }
-  /// All of it, relative to base().
+  /// The shape of all elements, relative to base().
   const shape& whole() const { return whole_; }
-  /// What it is made of: null for builtin ones.
+  /// The description; null if it is builtin.
   const description* made() const { return kept_; }
   size_t count() const { return count_; }
-  /// Of a shape that no description of this process has.
+  /// A layout from a shape, which another process has sent.
   static layout of_shape(uintptr_t base, shape s);
 
  private:
@@ -87,9 +89,9 @@ class layout {
   bool valid_ = false;
 };
 
-/// The description behind a handle that is not builtin; null if it is none, or was freed.
+/// The description behind a handle that is not builtin; null if the handle is invalid or was freed.
 description* description_of(CCS_datadesc_t desc);
-/// Bytes of an element of a builtin description; false for numbers that are none.
+/// Sets `bytes` to the size of an element of a builtin description. Returns false if the handle is not builtin.
 bool is_builtin(CCS_datadesc_t desc, size_t& bytes);
 
 }  // namespace ccs

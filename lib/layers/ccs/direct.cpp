@@ -1,4 +1,4 @@
-// Operations by the network, piece by piece of the target's registrations.
+// Operations by remote access of the network. An operation is split at the borders of the target's registrations.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -12,14 +12,14 @@ namespace ccs {
 
 namespace {
 
-/// A piece that the network has taken.
+/// A posted piece of an operation.
 struct piece {
   direct_operation* op;
   remote_key* key;
 };
 
 void end_piece(direct_operation* op) {
-  // A1: pairs with itself, so that the last one sees what all others did.
+  // A1: pairs with the other threads' decrements, so that the last one sees their writes.
   if (op->pieces.fetch_sub(1, std::memory_order_acq_rel) == 1) complete(std::unique_ptr<operation>(op));
 }
 
@@ -68,7 +68,7 @@ lci::status_t post(const direct_operation& op, const remote_key& key, size_t n, 
       .user_context(context)();
 }
 
-/// Asks for the key of what comes next. The operation waits in the peer's list.
+/// Requests the key of the operation's next byte from the target. The operation waits in the peer's list.
 void ask_for_key(std::unique_ptr<direct_operation> op) {
   process& p = op->of;
   const int node = op->node;

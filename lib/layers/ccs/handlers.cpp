@@ -25,9 +25,9 @@ void handler_table::set(CCS_context_t context, unsigned id, const handler& h) {
 
 namespace {
 
-// One function for each number of arguments, since the types of a call's arguments are part of the program text.
-// Arguments of handlers are integers and pointers: a word each in registers or on the stack, of which a smaller
-// parameter takes the lower part.
+// One instantiation for each number of arguments, since C++ can't build an argument list at run time. All arguments of
+// handlers are integers or pointers. By the calling convention each takes a word in a register or on the stack, of
+// which a smaller parameter uses the lower part.
 
 template <size_t I>
 using word = CCS_handler_arg_t;

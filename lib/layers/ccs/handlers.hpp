@@ -1,4 +1,4 @@
-// Handlers by context and number, and how they are called.
+// The table of handlers by context and number, and calls of handlers.
 #pragma once
 
 #include <ccs.h>
@@ -12,12 +12,13 @@
 
 #include "lib/concurrent/spinlock.hpp"
 
-/// What a token points to: where the message of a running handler comes from. Lives on the stack while it runs.
+/// The object behind CCS_token_t: the origin of the message whose handler is running. On the stack of the thread that
+/// runs the handler.
 struct CCS_token {
   CCS_node_t source;
   CCS_context_t context;
   bool is_request;
-  void* data;  // of the handler
+  void* data;  // the program's data of the handler
 };
 
 namespace ccs {
@@ -28,18 +29,18 @@ struct handler {
   void (*function)(void);
   handler_style style;
   int num_args;          ///< -1: not known
-  void* data = nullptr;  ///< the program's
+  void* data = nullptr;  ///< the program's data
 };
 
-/// The handlers of all contexts. Thread-safe: reading takes no lock. An entry that is replaced is kept until the end,
-/// since a thread may be about to call it.
+/// The handlers of all contexts. Owned by `process`. Thread-safe: reading takes no lock. A replaced entry is freed with
+/// the table, since another thread may be about to call it.
 class handler_table {
  public:
-  /// False: there are CCS_MAX_CONTEXTS already.
+  /// Returns false if there are CCS_MAX_CONTEXTS contexts.
   bool add_context(CCS_context_t& number);
   unsigned n_contexts() const { return n_.load(std::memory_order_acquire); }
   void set(CCS_context_t context, unsigned id, const handler& h);
-  /// Null if there is none.
+  /// Returns null if no handler is registered.
   const handler* find(CCS_context_t context, unsigned id) const {
     if (context >= n_contexts()) return nullptr;
     return contexts_[context]->handlers[id & (CCS_MAX_HANDLERS - 1)].load(std::memory_order_acquire);  // A1
@@ -49,16 +50,16 @@ class handler_table {
   struct context {
     std::array<std::atomic<const handler*>, CCS_MAX_HANDLERS> handlers{};
   };
-  std::array<std::unique_ptr<context>, CCS_MAX_CONTEXTS> contexts_;  // below n_: written before n_ is
+  std::array<std::unique_ptr<context>, CCS_MAX_CONTEXTS> contexts_;  // entries below n_ never change
   std::atomic<unsigned> n_{0};
-  lci::spinlock lock_;  // of additions
+  lci::spinlock lock_;  // guards additions
   std::vector<std::unique_ptr<const handler>> all_;
 };
 
-/// Calls a handler of the first two styles with `n` arguments.
+/// Calls a handler of short messages, of either style, with `n` arguments.
 void call_handler(const handler& h, CCS_token_t token, void* buffer, unsigned size, unsigned n,
                   const CCS_handler_arg_t* args);
-/// What the header handler of a large message answers.
+/// The results of the header handler of a large message: where the data is to be written.
 struct large_target {
   void* dest = nullptr;
   size_t count = 0;

@@ -40,7 +40,7 @@ void due_callbacks::add(const item& i) {
 }
 
 bool due_callbacks::take(item& i) {
-  // A callback that is being added is seen next time.
+  // Relaxed: a callback that another thread is adding is found at the next poll.
   if (n_.load(std::memory_order_relaxed) == 0) return false;
   std::lock_guard guard(lock_);
   if (items_.empty()) return false;

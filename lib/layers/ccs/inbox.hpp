@@ -1,4 +1,4 @@
-// What waits until a thread may run handlers and callbacks.
+// Queues of messages and callbacks that wait until a thread may run handlers and callbacks.
 #pragma once
 
 #include <ccs.h>
@@ -14,8 +14,8 @@
 
 namespace ccs {
 
-/// Messages of one source that arrived in a thread which may run no handlers. Later ones queue up behind them, so
-/// their order is kept. One thread at a time delivers messages of a source, or takes stored ones.
+/// Messages of one source that arrived in a thread which must not run handlers. Later messages of the source are
+/// appended, which preserves the order. Owned by `peer`. Only one thread at a time handles messages of a source.
 class inbox {
  public:
   struct message {
@@ -24,23 +24,24 @@ class inbox {
     std::unique_ptr<std::byte[]> data;
   };
 
-  /// Whether a message may be delivered at once: no earlier one waits or is being handled.
+  /// Whether a new message may be handled at once: no earlier one is queued or being handled.
   bool is_free() const { return waiting_.load(std::memory_order_acquire) == 0; }  // A1: pairs with R1 in end()
-  /// Appends a copy. Returns whether the inbox was empty, and has to be announced.
+  /// Appends a copy of the message. Returns whether the inbox was empty; the caller must then announce it.
   bool append(uint64_t tag, const void* data, size_t size);
-  /// Takes the oldest message, to be followed by end(). False if there is none, or another thread has one.
+  /// Takes the oldest message; the caller calls end() after it has handled it. Returns false if there is none, or if
+  /// another thread is handling one.
   bool begin(message& m);
-  /// Returns whether others wait.
+  /// Ends the handling of a message. Returns whether further messages are queued.
   bool end();
 
  private:
-  std::atomic<size_t> waiting_{0};  // stored ones, and the one that is being handled
+  std::atomic<size_t> waiting_{0};  // number of queued messages, plus one while a message is being handled
   lci::spinlock lock_;
   bool taken_ = false;
   std::deque<message> messages_;
 };
 
-/// Callbacks that are due. Thread-safe.
+/// Callbacks of completed operations that wait for a thread which may run them. Thread-safe.
 class due_callbacks {
  public:
   struct item {
@@ -57,9 +58,9 @@ class due_callbacks {
   std::deque<item> items_;
 };
 
-/// Calls a callback now if this thread may run it, else stores it in `due`. None for null.
+/// Calls a callback if this thread may run it now, else appends it to `due`. No effect if it is null.
 void call_or_store(due_callbacks& due, CCS_callback_t callback, void* arg, int status = CCS_SUCCESS);
-/// Calls it, in a thread that may run it.
+/// Calls a callback. The calling thread must be allowed to run callbacks.
 void call_now(const due_callbacks::item& i);
 
 }  // namespace ccs

@@ -26,7 +26,7 @@ bool key_cache::release(remote_key* k, uint64_t& region) {
 void key_cache::add(const remote_key& k) {
   auto made = std::make_unique<remote_key>(k);
   std::lock_guard guard(lock_);
-  keys_.emplace(k.begin, std::move(made));  // several operations may have asked for the same one
+  keys_.emplace(k.begin, std::move(made));  // no effect if another operation has requested and added the same key
 }
 
 bool key_cache::end(uint64_t region) {

@@ -1,4 +1,4 @@
-// Keys of other processes' registrations, by address.
+// The cache of remote keys: registrations of other processes, by address.
 #pragma once
 
 #include <atomic>
@@ -15,21 +15,21 @@
 
 namespace ccs {
 
-/// A key. Memory that this process has mapped (`here`) needs no registration of the network, so operations on it are
-/// complete at once and do not count as users; other operations are users while they are outstanding.
+/// The key of a registration at another process. Outstanding operations of the network count as users of the key.
+/// Operations on memory that this process has mapped (`here`) complete at once and do not count.
 struct remote_key {
   uint64_t region = 0;
   uintptr_t begin = 0, end = 0;
   lci::rmr_t rmr;
-  std::byte* here = nullptr;  ///< where the first byte is in this process
-  size_t users = 0;           ///< under the lock of its cache
+  std::byte* here = nullptr;  ///< address of the first byte in this process; null if it is not mapped
+  size_t users = 0;           ///< under the lock of the cache
   bool ending = false;
 };
 
-/// The keys that this process has of one other process. Thread-safe.
+/// The keys of one other process's registrations. Owned by `peer`. Thread-safe.
 class key_cache {
  public:
-  /// Where a byte of mapped memory is in this process, if `size` bytes from it on are; else null.
+  /// The address in this process of the other's address, if this process has mapped `size` bytes there; else null.
   std::byte* mapped(uintptr_t address, size_t size) {
     std::lock_guard guard(lock_);
     const remote_key* k = find(address);
@@ -40,17 +40,18 @@ class key_cache {
     std::lock_guard guard(lock_);
     return find(address) != nullptr;
   }
-  /// A key of the byte, with a user more; null if there is none.
+  /// The key of the registration that contains the address, with a user added; null if it is not in the cache.
   remote_key* take(uintptr_t address) {
     std::lock_guard guard(lock_);
     remote_key* k = find(address);
     if (k != nullptr) ++k->users;
     return k;
   }
-  /// Ends a use. True: the key was to be given back and is free now; it is gone, and `region` is its name.
+  /// Removes a user. Returns true if it was the last user of a key that the owner has revoked: then the key has been
+  /// deleted, and the caller returns `region` to the owner.
   bool release(remote_key* k, uint64_t& region);
   void add(const remote_key& k);
-  /// The owner takes the key back. True: it has no users, and is gone.
+  /// Revokes a key for its owner. Returns true if it has no users: then it has been deleted, and the caller returns it.
   bool end(uint64_t region);
 
  private:
@@ -61,8 +62,8 @@ class key_cache {
   remote_key* search(uintptr_t address);
 
   lci::spinlock lock_;
-  remote_key* last_ = nullptr;                             // that was found last
-  std::map<uintptr_t, std::unique_ptr<remote_key>> keys_;  // by begin; they do not overlap
+  remote_key* last_ = nullptr;                             // result of the last search
+  std::map<uintptr_t, std::unique_ptr<remote_key>> keys_;  // by first address; not overlapping
   std::vector<std::unique_ptr<remote_key>> ending_;
 };
 

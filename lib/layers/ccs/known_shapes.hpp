@@ -1,4 +1,5 @@
-// Shapes of descriptions that other processes need to access their own memory: each is sent once to each of them.
+// Caches of shapes. A process that applies an operation to its own memory needs the shape of the origin's description;
+// each shape is sent to each process once.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,14 @@ namespace ccs {
 class process;
 class layout;
 
-/// Which processes know which of this process's shapes. Thread-safe.
+/// Which processes have which of this process's shapes. Owned by `process`. Thread-safe.
 class known_shapes {
  public:
   bool has(uint64_t id, int node);
-  /// Notes that a shape was sent to a node: others may rely on that only afterwards.
+  /// Records that a shape was sent to a node. To be called after the send, so that no thread sends a message that names
+  /// the shape before it.
   void add(uint64_t id, int node, int n_nodes);
-  /// The nodes that knew it, and now do not.
+  /// Removes a shape. Returns the nodes that have it.
   std::vector<int> remove(uint64_t id);
 
  private:
@@ -30,12 +32,12 @@ class known_shapes {
   std::unordered_map<uint64_t, std::vector<bool>> known_;
 };
 
-/// Shapes that one other process has sent.
+/// The shapes that one other process has sent. Owned by `peer`. Not thread-safe: used by handlers of its messages.
 class foreign_shapes {
  public:
   bool add(const std::byte* body, size_t size);
   void remove(uint64_t id) { shapes_.erase(id); }
-  /// What the layout of a message means; false if it names a shape that was not sent, or no possible amount of it.
+  /// Sets `s` to the shape of a message's layout. Returns false if the shape was not sent, or the count is impossible.
   bool find(const wire::remote_layout& at, shape& s) const;
 
  private:
@@ -46,9 +48,9 @@ class foreign_shapes {
   std::unordered_map<uint64_t, entry> shapes_;
 };
 
-/// The layout as a message to a node names it. Sends the shape first if that does not know it.
+/// Describes a layout for a message to a node. Sends the shape first if the node does not have it.
 wire::remote_layout name_for(process& p, int node, const layout& l);
-/// A description is gone: those that know its shape need it no longer.
+/// Removes the shape of a freed description at all nodes that have it.
 void forget_shape(uint64_t id) noexcept;
 
 }  // namespace ccs

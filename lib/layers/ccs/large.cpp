@@ -1,5 +1,5 @@
-// Active messages of any size: the message itself is short; the data follows when the target's handler has said where
-// to.
+// Large active messages. The message itself is short. The target's header handler selects memory for the data; then the
+// sender sends the data.
 #include <cstdarg>
 #include <cstring>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 
 void answer(process& p, int node, const wire::large_answer& a) { p.send(p.bulk, node, wire::kind::large_answer, a); }
 
-/// Where the data of a large message goes to, as its header handler has said.
+/// Prepares to receive the data of a large message into the memory that its header handler has selected.
 void accept(process& p, const large_message& m, const large_target& target) {
   const char* const me = "a handler of large messages";
   layout to(me, "dest_", target.dest, target.count, target.desc);

@@ -1,4 +1,4 @@
-// Beginning and end, contexts, progress.
+// Initialization and finalization, contexts, progress.
 #include <mutex>
 
 #include "lib/layers/ccs/messages.hpp"
@@ -9,7 +9,7 @@ using namespace ccs;
 
 namespace {
 
-// Of CCS_init() and CCS_finalize(), which are counted.
+// Serializes CCS_init() and CCS_finalize(), which count their calls.
 std::mutex life_mutex;
 unsigned n_inits = 0;
 

@@ -1,4 +1,4 @@
-// Locks that handlers and threads may hold, and sections without handlers.
+// Locks that handlers and threads may hold, and no-interrupt sections, in which no handlers run.
 #include <sched.h>
 
 #include "lib/base/cpu.hpp"
@@ -9,8 +9,7 @@ using namespace ccs;
 
 namespace {
 
-// A lock is `free`, `held`, or never was one: CCS_LOCK_INITIALIZER makes a free one. After CCS_lock_destroy() it is
-// `destroyed`.
+// The states of a lock; any other value is not a lock. CCS_LOCK_INITIALIZER is a free one.
 constexpr unsigned free_one = 0, held = 1, destroyed = 0xdeadu;
 
 bool is_lock(const char* function, const CCS_lock_t* lock) {
@@ -54,7 +53,7 @@ int CCS_lock(CCS_lock_t* lock) {
   if (LCI_LIKELY(try_once(lock))) return CCS_SUCCESS;
   if (is_mine(lock))
     fail(me, "this thread holds the lock %p already, and would wait for itself", static_cast<void*>(lock));
-  // The holder can't be a handler that this thread has interrupted, since a holder of a lock runs no handlers.
+  // Spinning can't deadlock with this thread's own stack: a thread that holds a lock runs no handlers.
   for (unsigned i = 1; !try_once(lock); ++i) i % 256 != 0 ? lci::cpu_pause() : (void)sched_yield();
   return CCS_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// Registering memory, and allocating it.
+// The functions that register and allocate memory.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ bool is_range(const char* function, const void* addr, size_t len) {
   return false;
 }
 
-/// Takes keys back that others have. Where this thread may wait, until they are back.
+/// Revokes keys at other processes. If this thread may wait, waits until they have returned them.
 void finish(process& p, const registration_table::endings& ended) {
   if (LCI_LIKELY(ended.empty())) return;
   p.take_back(ended);
@@ -97,7 +97,7 @@ void CCS_free(void* address) {
 
 namespace {
 
-/// The same value at all processes: the largest of theirs.
+/// Collective. The largest value of all processes.
 uint64_t largest_of_all(process& p, uint64_t mine) {
   uint64_t all = 0;
   const lci::reduce_op_t larger = [](const void* left, const void* right, void* to, size_t n) {
@@ -114,15 +114,15 @@ void* map_at(uintptr_t address, size_t size) {
   void* const at = mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0);
   if (at == MAP_FAILED) return nullptr;
-  if (address != 0 && at != reinterpret_cast<void*>(address)) {  // a kernel that does not know the flag
+  if (address != 0 && at != reinterpret_cast<void*>(address)) {  // kernels before 4.17 ignore MAP_FIXED_NOREPLACE
     munmap(at, size);
     return nullptr;
   }
   return at;
 }
 
-/// Maps memory at an address that is free at all processes. Node 0 proposes where its own system puts it; each next
-/// proposal is of another node.
+/// Collective. Maps memory at an address that is free at all processes. Node 0 maps memory and proposes its address; if
+/// that is in use at some process, the next node proposes one.
 void* map_symmetric(process& p, size_t size) {
   constexpr unsigned tries = 32;
   for (unsigned i = 0; i < tries; ++i) {
@@ -174,7 +174,7 @@ int CCS_free_symmetric(void* addr) {
     must_be_able_to_wait(me);
     const size_t size = p->blocks.take_symmetric(addr);
     if (size == 0) return refuse(me, "%p is not from CCS_malloc_symmetric(), or was freed before", addr);
-    // Nobody uses it any more.
+    // Wait until no process uses the memory.
     p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); });
     registration_table::endings ended;
     (void)p->memory->remove(reinterpret_cast<uintptr_t>(addr), size, ended);

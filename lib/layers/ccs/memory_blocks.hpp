@@ -1,4 +1,4 @@
-// Memory of CCS_malloc() and CCS_malloc_symmetric().
+// The blocks of CCS_malloc() and CCS_malloc_symmetric().
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,23 @@ namespace ccs {
 
 class process;
 
-/// Blocks by address. Thread-safe.
+/// Allocated blocks by address. Owned by `process`. Thread-safe.
 class memory_blocks {
  public:
-  /// From the memory that processes of the host share, else of the C library. Null: there is none left.
+  /// Allocates a block from the memory that processes of the host share, or with malloc() if that is full. Returns null
+  /// if there is no memory.
   void* allocate(const process& p, size_t size);
-  /// False if the address is of no such block.
+  /// Frees a block. Returns false if the address is not the begin of one.
   bool release(void* address);
   void release_all();
 
-  /// The mapped size of symmetric memory.
+  /// Records the mapped size of a symmetric block.
   void add_symmetric(void* address, size_t size);
   size_t take_symmetric(void* address);
 
  private:
   struct block {
-    lci::mr_t shared;  // empty: of the C library
+    lci::mr_t shared;  // empty if the block is from malloc()
   };
   std::mutex mutex_;
   std::unordered_map<void*, block> blocks_;

@@ -1,4 +1,4 @@
-// Active messages of the program.
+// Sends and handles active messages of the program.
 #include <cstdarg>
 #include <cstring>
 
@@ -24,9 +24,11 @@ void must_be_able_to_wait(const char* function) noexcept {
 
 namespace {
 
-/// Messages of up to so many bytes are assembled on the stack, and copied once more by the network.
+/// Bytes. Messages up to this size are assembled on the stack, from which the network copies them; larger ones are
+/// assembled in a packet.
 constexpr size_t small = 512;
 
+/// A message to be sent. `front`: bytes of the arguments, with padding; `size`: bytes of arguments and data.
 struct outgoing {
   process& p;
   int node;
@@ -46,8 +48,8 @@ struct outgoing {
   }
 };
 
-/// Posts a message that fits into a packet. In a thread that must not make progress, the core stores what the network
-/// does not take.
+/// Posts a message that fits in a packet. In a thread that must not make progress, `retry` is not allowed, so the core
+/// queues a message that the network refuses.
 void post(const outgoing& m, const void* body) {
   for (;;) {
     const lci::status_t s =
@@ -129,7 +131,7 @@ const char* kind_of(wire::purpose what) { return what == wire::purpose::large ? 
        to.handler, to.context, kind_of(to.what), source);
 }
 
-/// Calls the handler with the data aligned.
+/// Calls the handler of a message. Copies the data first if it is not aligned.
 void handle_message(process& p, int source, const wire::address& to, const handler& h, std::byte* data, size_t size) {
   const size_t n = to.num_args * sizeof(CCS_handler_arg_t);
   if (size < n || to.num_args > CCS_MAX_HANDLER_ARGS)

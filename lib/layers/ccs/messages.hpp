@@ -1,4 +1,4 @@
-// Sending active messages of the program.
+// Sends and handles active messages of the program.
 #pragma once
 
 #include <ccs.h>
@@ -10,22 +10,22 @@
 
 namespace ccs {
 
-/// Reads the arguments of a variadic function, which are integers and pointers: each takes a word.
+/// Reads the arguments of a variadic function. They are integers and pointers, each of which occupies a word.
 void take_arguments(CCS_handler_arg_t* args, unsigned n, va_list list);
 
-// These print a text and return false for misuse.
+// These print a line and return false for misuse.
 bool are_possible(const char* function, unsigned handler_id, unsigned num_args);
 bool is_context(const process& p, const char* function, CCS_context_t context);
 
-/// Packs and sends a message; its arguments are in `list`.
+/// Packs and sends a message. Its arguments are in `list`.
 int send_message(process& p, const char* function, wire::address to, int node, void* buf, unsigned count,
                  CCS_datadesc_t datadesc, va_list list);
 
 // large.cpp
 
-/// Offers a large message, which has arrived in its turn, to its header handler.
+/// Calls the header handler of a large message that has arrived.
 void handle_large(process& p, int source, const wire::address& to, const std::byte* data, size_t size);
-/// Offers those again that were delayed.
+/// Calls the header handlers of delayed messages again.
 void call_delayed(process& p);
 
 }  // namespace ccs

@@ -19,13 +19,13 @@ int register_as(const char* function, CCS_context_t context, unsigned handler_id
   });
 }
 
-/// Ends a list of arguments on all ways out.
+/// Calls va_end() at the end of a scope.
 struct list_end {
   va_list& list;
   ~list_end() { va_end(list); }
 };
 
-/// Whether the token is that of the handler which runs in this thread.
+/// Whether the token is that of the handler that is running in this thread. Prints a line if not.
 bool is_token(const char* function, CCS_token_t token) {
   if (LCI_LIKELY(token != nullptr && token == tls.token)) return true;
   (void)refuse(function, "the token is not that of the handler that is running in this thread");

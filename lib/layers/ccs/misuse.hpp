@@ -1,4 +1,4 @@
-// Errors of functions with C linkage, which must not throw: a line on standard error, and CCS_FAILURE or the job's end.
+// Errors of functions with C linkage: a line on standard error, and either CCS_FAILURE or the end of the job.
 #pragma once
 
 #include <ccs.h>
@@ -14,15 +14,15 @@ namespace ccs {
 [[gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] int refuse(const char* function, const char* format,
                                                                    ...) noexcept;
 
-/// Prints such a line and ends the job: for errors that no caller can be told.
+/// Prints such a line and ends the job: for errors that no return code can report.
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] void fail(const char* function, const char* format,
                                                                             ...) noexcept;
 
 /// Ends the job for the exception that is being handled.
 [[noreturn, gnu::cold, gnu::noinline]] void fail_by_exception(const char* function) noexcept;
 
-/// Returns f(), a result code. No memory is CCS_NOMEM; other exceptions of the core are misuse of the layer, or the
-/// failure of a process, which ends the job.
+/// Returns f(), a result code. Returns CCS_NOMEM if f() throws std::bad_alloc or lci::resource_error. Ends the job for
+/// other exceptions, e.g. the failure of a process.
 template <class F>
 int or_code(const char* function, F&& f) noexcept {
   try {

@@ -11,7 +11,7 @@ namespace ccs {
 
 namespace {
 
-/// Integers wrap around, so they are combined without a sign.
+/// The type in which integers are combined: unsigned, since the overflow of signed integers is undefined.
 template <class T>
 using arithmetic = std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::enable_if<true, T>>;
 
@@ -30,7 +30,7 @@ T combine(T a, T b) {
   return a;
 }
 
-/// *at = *at Op by, atomically also to the core's atomics, which use the same instructions of the processor.
+/// *at = *at Op by, atomically. Also atomic with respect to the core's atomics, which use the same instructions.
 template <CCS_combine_t Op, class T>
 void combine_at(T* at, T by) {
   if constexpr (std::is_integral_v<T> && Op == CCS_SUM) {
@@ -49,7 +49,8 @@ void combine_at(T* at, T by) {
   }
 }
 
-/// f.template operator()<Op, T>() for the operation and type at run time. Complex numbers are sums of parts.
+/// Calls f.template operator()<Op, T>() for an operation and a type that are known at run time only. Only sums of
+/// complex numbers exist, so their parts are combined as real numbers.
 template <class F>
 auto with_type(CCS_number_t type, F f) {
   switch (type) {

@@ -1,4 +1,5 @@
-// Combining numbers: for accumulates, atomically in memory that others use too, and for reductions.
+// Arithmetic for accumulates, which is atomic since other threads and processes may access the memory, and for
+// reductions.
 #pragma once
 
 #include <ccs.h>
@@ -10,17 +11,17 @@
 
 namespace ccs {
 
-/// Size of a number; of a complex one both parts.
+/// Bytes of a number. A complex number includes both parts.
 size_t size_of(CCS_number_t type);
-/// What it must be aligned to for atomic access: the size of a part.
+/// The alignment in bytes that atomic access needs; for complex numbers that of a part.
 size_t alignment_of(CCS_number_t type);
-/// Whether there are such an operation and type, and the one for the other; prints a text if not.
+/// Whether the operation and the type are valid, and the operation is defined for the type. Prints a line if not.
 bool can_combine(const char* function, CCS_combine_t op, CCS_number_t type);
 
-/// to[i] = to[i] op from[i] for the numbers in `bytes` bytes, each atomically. `to` is aligned.
+/// to[i] = to[i] op from[i] for the numbers in `bytes` bytes, each atomically. `to` must be aligned.
 void combine_into(CCS_combine_t op, CCS_number_t type, void* to, const void* from, size_t bytes);
 
-/// For collectives of the core.
+/// The core's reduction operator for an operation and type.
 lci::reduce_op_t reduction_of(CCS_combine_t op, CCS_number_t type);
 
 /// Multiplication by a factor; by default by 1.

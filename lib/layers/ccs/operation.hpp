@@ -1,4 +1,4 @@
-// Operations on remote memory that did not complete at once.
+// Outstanding operations on remote memory.
 #pragma once
 
 #include <ccs.h>
@@ -16,7 +16,7 @@ namespace ccs {
 struct remote_key;
 class process;
 
-/// An outstanding operation: what completing it needs. The thread that completes it deletes it.
+/// An outstanding operation. complete() deletes it.
 struct operation {
   operation(process& p, int n, const char* f, CCS_callback_t c, void* a)
       : of(p), node(n), function(f), callback(c), arg(a) {}
@@ -29,15 +29,16 @@ struct operation {
   const char* const function;
   const CCS_callback_t callback;
   void* const arg;
-  layout local;        ///< of a get, or of a large message: where data goes to, or comes from
-  bool counts = true;  ///< among the operations that a fence waits for
+  layout local;        ///< destination of a get, or source of a large message's data
+  bool counts = true;  ///< whether fences wait for it
 };
 
-/// Ends an operation: its data is in place.
+/// Completes and deletes an operation, after its data has been written.
 void complete(std::unique_ptr<operation> op, int status = CCS_SUCCESS);
 
-/// A put or get of contiguous memory, or an atomic operation, by the network. It needs keys of the memory, for which
-/// it may have to wait. `pieces` counts the outstanding ones, and the thread that posts them.
+/// A put or get of contiguous memory, or an atomic operation, by remote access of the network. Needs keys of the
+/// target's registrations, and waits for missing ones. `pieces` is the number of posted pieces that have not completed,
+/// plus one while a thread is posting.
 struct direct_operation : operation {
   using operation::operation;
   enum class what : uint8_t { put, get, atomic } is = what::put;
@@ -48,7 +49,7 @@ struct direct_operation : operation {
   std::atomic<size_t> pieces{1};
 };
 
-/// Posts what can be posted; asks for a key if that is missing.
+/// Posts pieces until all are posted or a key is missing, which it requests from the target.
 void advance(std::unique_ptr<direct_operation> op);
 
 }  // namespace ccs

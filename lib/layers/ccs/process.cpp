@@ -28,7 +28,8 @@ namespace {
 
 std::atomic<uint64_t> generations{0};
 
-/// A packet holds the largest message of the program with all its arguments, so that no message needs a handshake.
+/// Bytes of a packet beyond CCS_MAX_AM_LENGTH, for arguments. So the largest message fits in a packet, and no message
+/// needs a rendezvous.
 constexpr size_t room_for_arguments = 512;
 
 size_t threshold_from_environment() {
@@ -43,7 +44,7 @@ size_t threshold_from_environment() {
   return bytes;
 }
 
-/// Frees the memory of a message that was sent with a handshake.
+/// Frees the memory of a message that was sent by rendezvous.
 class releases_body : public lci::comp_impl_t {
  public:
   void signal(lci::status_t s) override { delete[] static_cast<std::byte*>(s.user_context); }
@@ -93,7 +94,7 @@ process::~process() {
 
 void process::poll() {
   if (tls.running > 0) return;
-  // Where there are fewer processors than processes, the one that this thread polls for may wait for a processor.
+  // With fewer processors than processes, the process whose message this thread waits for may need this processor.
   if (lci::progress_x().device(device)().is_done())
     tls.idle_polls = 0;
   else if (LCI_UNLIKELY(++tls.idle_polls % 64 == 0) && tls.idle_polls >= 1024)
@@ -121,7 +122,7 @@ bool process::run_inboxes() {
   }
   for (const int node : nodes) {
     inbox& in = peers[static_cast<size_t>(node)].in;
-    // Another thread that has a message of this node announces the rest when it has handled that.
+    // If another thread is handling a message of this node, it announces the inbox again when it has finished.
     for (inbox::message m; in.begin(m);) {
       handle(*this, node, m.tag, m.data.get(), m.size);
       if (!in.end()) break;
@@ -148,7 +149,7 @@ thread_counts& process::make_counts() {
 
 process::totals process::count_messages() const {
   totals t;
-  // Handled ones first: a message that is handled has been sent, so the sums are never of more handled than sent.
+  // Sum the handled messages first. Each of them was counted as sent before, so handled <= sent in the totals.
   for (thread_counts* c = all_counts_.load(std::memory_order_acquire); c != nullptr; c = c->next)
     t.handled += c->handled.load(std::memory_order_acquire);  // R1
   for (thread_counts* c = all_counts_.load(std::memory_order_acquire); c != nullptr; c = c->next)
@@ -177,7 +178,8 @@ void process::become_quiet() {
     };
     wait_for(
         [&](lci::comp_t done) { lci::allreduce_x(&mine, &all, 2, sizeof(uint64_t), sum).device(device).comp(done)(); });
-    // Twice the same: no message was sent between the two rounds, in which the ranks count at different times.
+    // Ranks read their counts at different times, so one round does not prove that no message is outstanding. Two
+    // rounds with equal totals do: no message was sent between them.
     if (all.sent == all.handled && all.sent == last.sent && all.handled == last.handled) return;
     last = all;
   }

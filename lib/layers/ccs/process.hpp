@@ -1,4 +1,4 @@
-// CCS in this process: what CCS_init() makes and CCS_finalize() ends.
+// The state of CCS in this process, from CCS_init() to CCS_finalize().
 #pragma once
 
 #include <ccs.h>
@@ -26,17 +26,17 @@
 
 namespace ccs {
 
-/// What a process has of each process, itself included.
+/// The state for one process of the job; also for this process itself.
 struct peer {
   inbox in;
   key_cache keys;
-  foreign_shapes shapes;               // used by handlers of its messages only, which run one after the other
+  foreign_shapes shapes;               // used only by handlers of the peer's messages, one at a time
   std::atomic<size_t> outstanding{0};  // operations on its memory that have not completed
   std::vector<std::unique_ptr<direct_operation>> waiting_for_key;  // under key_lock
   lci::spinlock key_lock;
 };
 
-/// Receives the messages of one remote completion handle.
+/// The completion object of a remote completion handle: calls a function for each message.
 class arrivals : public lci::comp_impl_t {
  public:
   using function = void (*)(class process& p, const lci::status_t& s);
@@ -48,9 +48,10 @@ class arrivals : public lci::comp_impl_t {
   const function function_;
 };
 
-/// One for each process between CCS_init() and CCS_finalize(). It has a runtime of its own, with one device, and two
-/// streams: `ordered` for the program's active messages, and whatever must be delivered behind them; `bulk` for messages
-/// of the layer itself: requests to remote memory, their answers, and data. Thread-safe.
+/// The state of CCS. One for each process; the first CCS_init() creates it, the last CCS_finalize() deletes it. Owns a
+/// runtime with one device and two ordered streams: `ordered` for the program's active messages and other messages that
+/// must not overtake them; `bulk` for the layer's own messages, i.e. requests to remote memory, their answers and data.
+/// Thread-safe.
 class process {
  public:
   process();
@@ -78,14 +79,14 @@ class process {
   slots<operation> operations;
   sending_list sendings;
   delayed_list delayed;
-  std::atomic<size_t> receiving{0};  ///< large messages whose data is on its way here
-  lci::spinlock indexed_lock;        ///< of the pointers of indexed puts
+  std::atomic<size_t> receiving{0};  ///< number of large messages whose data is arriving
+  lci::spinlock indexed_lock;        ///< guards the pointers that indexed puts advance
 
   // --- progress ---
-  /// Makes progress, and runs what waits if this thread may.
+  /// Makes progress. Runs queued handlers and callbacks if this thread may run them.
   void poll();
-  /// Polls until done() is true, and does not call it again: the test of a synchronizer resets that. Sleeps if it takes
-  /// long.
+  /// Polls until done() returns true; sleeps if that takes long. Does not call done() after it has returned true, since
+  /// a successful test resets a synchronizer.
   template <class Done>
   void wait_until(Done done) {
     for (unsigned round = 0; !done(); ++round) {
@@ -95,7 +96,8 @@ class process {
       sleep(round);
     }
   }
-  /// Runs an operation of the core that signals `done`, while handlers and callbacks run.
+  /// Starts an operation of the core with begin(done) and waits until `done` is signalled. Runs handlers and callbacks
+  /// meanwhile.
   template <class Begin>
   void wait_for(Begin begin) {
     lci::comp_t done = lci::alloc_sync_x().runtime(runtime)();
@@ -112,23 +114,23 @@ class process {
     uint64_t sent = 0, handled = 0;
   };
   totals count_messages() const;
-  /// Notes that the inbox of a node has something for handlers.
+  /// Makes a later poll() handle the messages in the inbox of a node.
   void announce(int node);
-  /// Waits until no message, transfer or callback is under way in the whole job.
+  /// Collective. Waits until no message, transfer or callback is outstanding in the whole job.
   void become_quiet();
 
   // --- messages between processes' CCS ---
-  /// Sends a short message; never refuses.
+  /// Sends a short message. The core queues it if the network refuses it.
   void send(lci::stream_t stream, int node, wire::kind k, const void* body, size_t size);
   template <class T>
   void send(lci::stream_t stream, int node, wire::kind k, const T& body) {
     send(stream, node, k, &body, sizeof body);
   }
-  /// Sends a message of any size, whose memory it frees.
+  /// Sends a message of any size and takes ownership of its memory.
   void send(lci::stream_t stream, int node, lci::rcomp_t to, lci::tag_t tag, std::unique_ptr<std::byte[]> body,
             size_t size);
 
-  /// Ends `n` operations on a node's memory.
+  /// Counts the completion of `n` operations on a node's memory.
   void end_outstanding(int node) {
     peers[static_cast<size_t>(node)].outstanding.fetch_sub(1, std::memory_order_release);
   }
@@ -142,20 +144,20 @@ class process {
   bool has_work() const;
 
   std::unique_ptr<arrivals> handler_arrivals_, ccs_arrivals_;
-  lci::comp_t never_;  // is waited for to sleep
+  lci::comp_t never_;  // never signalled; a wait for it is a sleep that the network's messages end
   std::atomic<size_t> announced_{0};
   lci::spinlock announced_lock_;
   std::vector<int> announced_nodes_;
   std::atomic<thread_counts*> all_counts_{nullptr};
 };
 
-/// The process's CCS, which functions with C linkage have to find: the only mutable state that belongs to nobody.
+/// The state that functions with C linkage use; null outside of CCS_init() and CCS_finalize().
 extern std::atomic<process*> the_process;
 
 [[gnu::cold]] void refuse_without_process(const char* function) noexcept;
 [[gnu::cold]] bool refuse_node(const process& p, const char* function, CCS_node_t node) noexcept;
 
-/// Null, with a text, before CCS_init().
+/// Returns `the_process`. Prints a line and returns null if CCS is not initialized.
 inline process* current(const char* function) {
   process* const p = the_process.load(std::memory_order_acquire);
   if (LCI_LIKELY(p != nullptr)) return p;
@@ -163,13 +165,13 @@ inline process* current(const char* function) {
   return nullptr;
 }
 
-/// Whether the number is of a node; prints a text if not.
+/// Whether the number is that of a node. Prints a line if not.
 inline bool is_node(const process& p, const char* function, CCS_node_t node) {
   if (LCI_LIKELY(node < static_cast<CCS_node_t>(p.size))) return true;
   return refuse_node(p, function, node);
 }
 
-// Handlers of messages: messages.cpp and services.cpp.
+// Called by `arrivals` for each message. Defined in messages.cpp and services.cpp.
 void receive_for_handlers(process& p, const lci::status_t& s);
 void receive_for_ccs(process& p, const lci::status_t& s);
 /// Runs the program's handler of a message.

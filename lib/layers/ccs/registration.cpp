@@ -64,7 +64,7 @@ registration_table::endings registration_table::add(uintptr_t address, size_t si
   const uintptr_t begin = address / page_ * page_, end = (address + size + page_ - 1) / page_ * page_;
   endings ended;
   std::lock_guard guard(mutex_);
-  // First everything that may fail, then the counts.
+  // Do first what may throw, then change the counts, so that a failure leaves them unchanged.
   for (uintptr_t at = begin; at < end;) {
     auto next = regions_.upper_bound(at);
     if (next != regions_.begin()) {
@@ -137,7 +137,7 @@ void registration_table::renew(region_map::iterator at, uintptr_t begin, uintptr
     fresh.push_back(std::move(r));
     page = last;
   }
-  unused_pages_ += old.used;  // which end() counts as unused ones
+  unused_pages_ += old.used;  // end() subtracts all pages of the region as unused ones
   this->end(at, ended);
   for (auto& r : fresh) {
     const uintptr_t first = r->begin;
@@ -164,7 +164,7 @@ void registration_table::end_oldest(endings& ended) {
     auto oldest = regions_.end();
     for (auto at = regions_.begin(); at != regions_.end(); ++at)
       if (at->second->used == 0 && (oldest == regions_.end() || at->second->stamp < oldest->second->stamp)) oldest = at;
-    if (oldest == regions_.end()) return;  // what is unused shares a registration with used pages
+    if (oldest == regions_.end()) return;  // all unused pages share a registration with used ones
     end(oldest, ended);
   }
 }

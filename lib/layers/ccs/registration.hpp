@@ -1,4 +1,4 @@
-// Memory that this process has registered: which pages, how often, and with which registrations of the network.
+// The registration cache: which pages are registered, with how many users, and by which registrations of the network.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,14 @@
 
 namespace ccs {
 
-/// Registered pages, each with the number of its users. A page without users stays registered, so that the next user
-/// costs no call of the network, until the bytes of such pages exceed a threshold; then registrations whose pages all
-/// have no users are ended, the oldest first. Before pages without users are used again, the core is asked whether
-/// they are still what was registered; if not, they are registered anew.
+/// The registered pages, each with the number of its users. A page without users stays registered, so that its next
+/// user causes no registration. If the bytes of such pages exceed a threshold, the table ends registrations none of
+/// whose pages has users, the least recently used first. Before a page without users is used again, the table queries
+/// the core whether its mapping has changed since it was registered; if so, it registers the page again.
 ///
-/// Other processes get keys of registrations. One that is to end is first taken back from all of them: it takes no new
-/// users meanwhile. Thread-safe; no call of the core is made under the lock but registering and the reply to a
-/// process that asks for a key.
+/// Other processes hold keys of registrations. Before a registration ends, its keys are revoked at all holders;
+/// meanwhile it gets no new users. Owned by `process`. Thread-safe. Under its lock the table calls the core only to
+/// register memory and to send a reply to a process that requests a key.
 class registration_table {
  public:
   explicit registration_table(lci::device_t device, size_t n_nodes, size_t threshold);
@@ -33,30 +33,31 @@ class registration_table {
     size_t registered = 0, unused = 0;  // bytes
     unsigned long registrations = 0, deregistrations = 0;
   };
-  /// A registration as other processes know it.
+  /// The description of a registration that other processes get.
   struct piece {
     uint64_t id = 0;  // 0: none
     uint64_t begin = 0, end = 0;
     lci::rmr_t rmr;
   };
-  /// Keys that have to be taken back.
+  /// A registration that ends, and the processes at which its keys must be revoked.
   struct ending {
     uint64_t id;
     std::vector<int> holders;
   };
   using endings = std::vector<ending>;
 
-  /// Counts a user of each page of [address, address + size). Throws resource_error if the network refuses.
+  /// Adds a user to each page of [address, address + size); registers pages as needed. Throws lci::resource_error if
+  /// the network can't register them. The caller revokes the keys of the returned registrations.
   endings add(uintptr_t address, size_t size);
-  /// Counts one user less. False, without a change, if some page has none.
+  /// Removes a user from each page. Returns false, without a change, if a page has none.
   bool remove(uintptr_t address, size_t size, endings& ended);
   endings set_threshold(size_t bytes);
   stats get_stats() const;
 
-  /// Whether both ends of a range have users.
+  /// Whether the first and the last page of a range have users.
   bool covers(uintptr_t begin, uintptr_t end) const;
-  /// The registration of a byte, of which `node` becomes a holder; passes it to `reply` under the lock, so that the
-  /// message is posted before any that takes the key back.
+  /// Makes `node` a holder of the registration that contains the address. Passes the registration to `reply` under the
+  /// lock, so that the reply is posted before any message that revokes the key.
   template <class Reply>
   void lend(int node, uintptr_t address, Reply reply) {
     std::lock_guard guard(mutex_);
@@ -67,9 +68,9 @@ class registration_table {
     }
     reply(p);
   }
-  /// The node has given a key back.
+  /// Handles a node's reply that it has deleted a revoked key.
   void returned(int node, uint64_t id);
-  /// Whether registrations wait for keys that were lent.
+  /// Whether registrations wait for the return of revoked keys.
   bool has_ending() const { return n_ending_.load(std::memory_order_acquire) > 0; }
 
  private:
@@ -78,21 +79,21 @@ class registration_table {
     uint64_t id;
     lci::mr_t mr;
     lci::rmr_t rmr;
-    std::vector<uint32_t> users;    // of each page
-    size_t used = 0;                // pages with users
-    uint64_t stamp = 0;             // when it has lost its last user
-    std::vector<unsigned> holders;  // by node: keys lent
+    std::vector<uint32_t> users;    // by page
+    size_t used = 0;                // number of pages with users
+    uint64_t stamp = 0;             // logical time at which it lost its last user
+    std::vector<unsigned> holders;  // by node: number of keys it holds
     size_t pages() const { return users.size(); }
   };
-  using region_map = std::map<uintptr_t, std::unique_ptr<region>>;  // by begin; they do not overlap
+  using region_map = std::map<uintptr_t, std::unique_ptr<region>>;  // by first address; not overlapping
 
   region* find(uintptr_t address) const;
   region* find_used(uintptr_t address) const;
   std::unique_ptr<region> make(uintptr_t begin, uintptr_t end);
-  /// Counts users of the pages of a region from `begin` to `end`; returns whether a page had none.
+  /// Adds a user to the pages of a region in [begin, end). Returns whether a page had none before.
   void count_users(region& r, uintptr_t begin, uintptr_t end);
   bool has_unused(const region& r, uintptr_t begin, uintptr_t end) const;
-  /// Replaces a region whose unused pages may have changed by new ones of its used pages and of [begin, end).
+  /// Ends a region whose mapping may have changed, and registers its used pages and [begin, end) again.
   void renew(region_map::iterator at, uintptr_t begin, uintptr_t end, endings& ended);
   void end(region_map::iterator at, endings& ended);
   void end_oldest(endings& ended);
@@ -103,7 +104,7 @@ class registration_table {
   const uintptr_t page_;
   mutable std::mutex mutex_;
   region_map regions_;
-  std::list<std::unique_ptr<region>> ending_;  // until their keys have been given back
+  std::list<std::unique_ptr<region>> ending_;  // waiting for the return of their keys
   std::atomic<size_t> n_ending_{0};
   size_t threshold_, unused_pages_ = 0, pages_ = 0;
   uint64_t next_id_ = 1, clock_ = 0;

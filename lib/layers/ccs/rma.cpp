@@ -1,5 +1,5 @@
-// Puts and gets: at once where the memory is mapped in this process, by the network where both sides are contiguous,
-// else in packets.
+// Puts and gets. A copy within the call if this process has mapped the memory; otherwise remote access of the network
+// if both sides are contiguous; otherwise messages with packed data.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -60,7 +60,7 @@ span place_of(const layout& l) {
 
 namespace {
 
-/// The arguments of a put or get, by which side is remote.
+/// The arguments of a put or get, as a local and a remote side.
 struct transfer {
   process& p;
   const char* function;
@@ -90,7 +90,7 @@ int transfer_in_packets(transfer t) {
   head.combine = wire::data_head::plain;
   head.operation = t.p.operations.add(op.get());
   if (t.is_put) {
-    (void)op.release();  // ends by the target's answer
+    (void)op.release();  // owned by the table of operations until the target answers
     t.p.sendings.begin(std::make_unique<sending>(t.p, t.node, std::move(t.local), head));
     return CCS_SUCCESS;
   }

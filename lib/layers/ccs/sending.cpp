@@ -12,7 +12,7 @@ namespace ccs {
 
 namespace {
 
-/// Data of a packet. A multiple of the size of any number, so that an accumulate cuts none.
+/// Bytes of data in a packet. A multiple of the size of every number type, so that no number is split.
 constexpr size_t most_data = CCS_MAX_AM_LENGTH;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Data that is sent in packets, one after the other, as fast as the network and the target take them.
+// Data that is packed and sent in several packets, with back-pressure from the network.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,8 @@ namespace ccs {
 
 class process;
 
-/// A stream of data to one node. `head` precedes the data of each packet. Used by one thread at a time.
+/// The data of one operation on its way to a node. `head` precedes the data in each packet. Owned by sending_list. Used
+/// by one thread at a time.
 class sending {
  public:
   sending(process& p, int node, layout from, const wire::data_head& head);
@@ -25,10 +26,10 @@ class sending {
   sending(const sending&) = delete;
   sending& operator=(const sending&) = delete;
 
-  /// Sends until the network refuses. True: all was sent.
+  /// Sends packets until the network refuses one. Returns whether all data has been sent.
   bool advance();
 
-  std::unique_ptr<operation> at_end;  ///< completes when everything was sent; may be null
+  std::unique_ptr<operation> at_end;  ///< completed when all data has been sent; may be null
   /// Multiplies the numbers by a factor as they are packed.
   void scale_by(CCS_number_t number, const void* factor) { scaling_.set(number, factor); }
 
@@ -42,20 +43,21 @@ class sending {
   wire::data_head data_{};
   wire::reply_head reply_{};
   size_t sent_ = 0;
-  std::byte* packet_ = nullptr;  // filled, but not sent yet
-  size_t packed_ = 0;            // bytes of data in it
+  std::byte* packet_ = nullptr;  // filled and not sent yet
+  size_t packed_ = 0;            // bytes of data in packet_
   scaling scaling_;
 };
 
-/// All that go on. Thread-safe.
+/// The unfinished sendings. Owned by `process`. Thread-safe.
 class sending_list {
  public:
-  /// Sends what can be sent now, unless the calling thread must not make progress; the rest later.
+  /// Sends as many packets as the network accepts, and lets polls send the rest. Leaves all to polls if the calling
+  /// thread must not make progress.
   void begin(std::unique_ptr<sending> s);
-  /// Leaves all to later, as services must: inside the core's progress no post is refused, so that the core would store
-  /// the whole transfer.
+  /// Leaves all packets to polls. For handlers of messages: inside progress a post can't return `retry`, so the core
+  /// would queue the whole data.
   void add(std::unique_ptr<sending> s);
-  /// Returns whether anything was sent to the end.
+  /// Sends packets of all sendings. Returns whether a sending has finished.
   bool advance();
   bool is_empty() const { return n_.load(std::memory_order_acquire) == 0; }
 

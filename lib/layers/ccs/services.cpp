@@ -1,4 +1,4 @@
-// What this process does for others: messages between processes' CCS.
+// Handles the layer's own messages, by which other processes access this process's memory.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -21,7 +21,7 @@ struct arrival {
   size_t size;
 };
 
-/// Combines numbers with those of a shape.
+/// Accumulates packed numbers into the numbers of a shape.
 struct combiner {
   CCS_combine_t op;
   CCS_number_t type;
@@ -84,7 +84,7 @@ void refuse_unregistered(arrival a, uint64_t operation, uintptr_t address) {
   a.p.send(a.p.bulk, a.source, wire::kind::done, wire::result{operation, address, 1});
 }
 
-/// The shape of a layout that a message names, if it is possible, and its place.
+/// Finds the shape and the address range of a message's layout. Returns false if they are impossible.
 bool find_shape(arrival a, const wire::data_head& head, shape& s, span& place) {
   if (!a.p.peers[static_cast<size_t>(a.source)].shapes.find(head.at, s) || s.size != head.total) return false;
   place = span_of(s);
@@ -176,7 +176,8 @@ bool answer_large(arrival a) {
 }  // namespace
 
 uintptr_t apply_indexed(process& p, uintptr_t pointer, const std::byte* data, size_t size) {
-  // One after the other: the pointer is advanced when the data is there, so that a reader of it can rely on that.
+  // Indexed puts run one at a time, and advance the pointer after they have written the data. So all data below the
+  // pointer is complete.
   std::lock_guard guard(p.indexed_lock);
   auto* const word = reinterpret_cast<uintptr_t*>(pointer);
   const uintptr_t to = __atomic_load_n(word, __ATOMIC_ACQUIRE);

@@ -1,4 +1,4 @@
-// Parts of the services for other processes that belong to other subjects.
+// Handlers of messages that are not in services.cpp.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,11 @@
 
 namespace ccs {
 
-/// Writes to where the pointer points, and advances it. 0, or an address that is not registered.
+/// Executes an indexed put: writes to where the pointer points, and advances the pointer. Returns 0, or an address that
+/// is not registered.
 uintptr_t apply_indexed(process& p, uintptr_t pointer, const std::byte* data, size_t size);
 
-/// The target of a large message has answered.
+/// Handles the answer of a large message's target: sends the data. Returns false if the answer is invalid.
 bool send_large(process& p, int node, const wire::large_answer& answer);
 
 }  // namespace ccs

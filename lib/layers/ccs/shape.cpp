@@ -9,8 +9,8 @@ namespace ccs {
 
 namespace {
 
-/// Up to so many runs, shapes within a sequence are replaced by their runs: to copy those is faster than to walk loops
-/// within loops.
+/// Shapes of up to this many runs are replaced by lists of their runs inside of a sequence, since copying a list is
+/// faster than iterating over nested loops.
 constexpr size_t most_expanded = 64;
 
 void append_runs(std::vector<run>& to, const shape& s, intptr_t at);
@@ -26,7 +26,7 @@ void append_repeated(std::vector<run>& to, const shape& s, intptr_t at) {
   }
 }
 
-/// The runs of a shape that is moved by `at`.
+/// Appends the runs of a shape that is displaced by `at`.
 void append_runs(std::vector<run>& to, const shape& s, intptr_t at) {
   at += s.at;
   switch (s.what) {
@@ -148,7 +148,7 @@ shape make_loop(size_t count, intptr_t stride, const shape& body) {
 shape make_sequence(std::vector<shape> parts) {
   parts.erase(std::remove_if(parts.begin(), parts.end(), [](const shape& s) { return s.is_empty(); }), parts.end());
   if (parts.empty()) return {};
-  // Neighbours of few runs become lists of runs, and the whole one list if there is nothing else.
+  // Join neighbours with few runs to lists of runs. If nothing else remains, the whole shape is one list.
   std::vector<shape> joined;
   std::vector<run> runs;
   const auto flush = [&] {

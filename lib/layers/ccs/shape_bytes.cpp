@@ -1,4 +1,4 @@
-// Shapes as bytes, for the process where the memory is.
+// Serializes shapes, for the process to whose memory a shape is applied.
 #include <cstring>
 #include <utility>
 
@@ -8,13 +8,13 @@ namespace ccs {
 
 namespace {
 
-/// What precedes each shape.
+/// The header of each serialized shape.
 struct head {
   uint64_t what;
   uint64_t size;
   int64_t at;
-  uint64_t count;  // of a loop's repetitions, runs or parts
-  int64_t stride;  // of a loop; of others whether runs have starts
+  uint64_t count;  // number of a loop's repetitions, of runs or of parts
+  int64_t stride;  // of a loop; for lists of runs: whether they have `starts`
   uint64_t has_body;
 };
 
@@ -32,7 +32,7 @@ bool take(const std::byte*& from, const std::byte* end, T* values, size_t n) {
   return true;
 }
 
-/// Deeper ones would need too much of the reader's stack.
+/// Largest nesting that the reader accepts, since it is recursive.
 constexpr unsigned deepest = 4096;
 
 bool read(const std::byte*& from, const std::byte* end, shape& s, unsigned depth);

@@ -1,4 +1,4 @@
-// Numbers for objects that other processes refer to.
+// A table that gives objects numbers, by which other processes refer to them.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ccs {
 
-/// Gives objects numbers that are not used again, so that a stale or invented one is recognised. Thread-safe; does not
-/// own the objects.
+/// Maps numbers to objects. A number is never reused, so a stale or invented one is detected. Does not own the objects.
+/// Thread-safe.
 template <class T>
 class slots {
  public:
@@ -26,13 +26,13 @@ class slots {
     all_[at].object = object;
     return uint64_t{++all_[at].generation} << 32 | at;
   }
-  /// Null for a number without an object.
+  /// The object with this number; null if there is none.
   T* find(uint64_t number) {
     std::lock_guard guard(lock_);
     slot* s = slot_of(number);
     return s == nullptr ? nullptr : s->object;
   }
-  /// The object, whose number ends.
+  /// The object with this number, which becomes invalid; null if there is none.
   T* take(uint64_t number) {
     std::lock_guard guard(lock_);
     slot* s = slot_of(number);

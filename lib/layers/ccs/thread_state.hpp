@@ -1,4 +1,4 @@
-// What a thread is doing inside of CCS: whether handlers and callbacks may run in it now.
+// The state of a thread inside of CCS: whether handlers and callbacks may run in it now.
 #pragma once
 
 #include <ccs.h>
@@ -8,7 +8,7 @@
 
 namespace ccs {
 
-/// Messages that a thread has sent and handled. Written by that thread, read by the one that finalizes.
+/// Numbers of messages that a thread has sent and handled. Written by that thread, read by the one that finalizes.
 struct thread_counts {
   std::atomic<uint64_t> sent{0}, handled{0};
   thread_counts* next = nullptr;
@@ -20,21 +20,22 @@ struct thread_counts {
 
 /// Used by its own thread only.
 struct thread_state {
-  unsigned busy = 0;                  ///< the sum of sections, locks and running: handlers and callbacks run if it is 0
+  unsigned busy = 0;                  ///< sections + locks + running; handlers and callbacks may run if it is 0
   unsigned sections = 0;              ///< no-interrupt sections
-  unsigned locks = 0;                 ///< locks held
+  unsigned locks = 0;                 ///< locks that the thread holds
   unsigned idle_polls = 0;            ///< since the last poll that found something
-  unsigned running = 0;               ///< handlers and callbacks, of which only one can be entered at a time
+  unsigned running = 0;               ///< handlers and callbacks on the stack: 0 or 1
   CCS_token_t token = nullptr;        ///< of the handler that is running
   int callback_status = CCS_SUCCESS;  ///< of the callback that is running
-  thread_counts* counts = nullptr;    ///< of the process that `generation` numbers
+  thread_counts* counts = nullptr;    ///< valid for the `process` object with number `generation`
   uint64_t generation = 0;
 };
 
-/// Of the static kind, since this is read by each call: a library that is loaded later still finds room for it.
+/// The initial-exec model, since each call reads this variable. It is small enough for the static TLS block's reserve,
+/// so dlopen() of the library works.
 extern thread_local thread_state tls __attribute__((tls_model("initial-exec")));
 
-/// Marks that a handler or callback runs.
+/// A scope in which a handler or callback runs.
 class running_mark {
  public:
   running_mark() {
@@ -49,8 +50,8 @@ class running_mark {
   running_mark& operator=(const running_mark&) = delete;
 };
 
-/// Ends the job with a text if the calling thread must not wait: in a handler or callback, in a no-interrupt section,
-/// or with a lock.
+/// Prints a line and ends the job if the calling thread must not wait, since it runs a handler or callback, is in a
+/// no-interrupt section, or holds a lock.
 void must_be_able_to_wait(const char* function) noexcept;
 
 }  // namespace ccs

@@ -1,5 +1,5 @@
-// Walks through the runs of a shape, from any packed byte on. It needs no state but the position, so a transfer can
-// stop and go on anywhere.
+// Iterates over the runs of a shape from any packed byte on. The only state is that position, so a transfer can stop
+// and continue anywhere.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void loop(const shape& s, uintptr_t base, size_t from, size_t n, Visit& visit) {
   }
 }
 
-/// The element that contains packed byte `from`, of which `skip` bytes lie before it.
+/// The index of the element that contains packed byte `from`. Sets `skip` to the element's bytes before that one.
 inline size_t find(const std::vector<size_t>& starts, size_t from, size_t& skip) {
   const auto behind = std::upper_bound(starts.begin(), starts.end(), from);
   const auto i = static_cast<size_t>(behind - starts.begin()) - 1;
@@ -109,7 +109,7 @@ void walk(const shape& s, uintptr_t base, size_t from, size_t n, Visit& visit) {
   }
 }
 
-/// Copies between runs and contiguous memory, which it advances. `Pack`: from the runs.
+/// Copies between runs and contiguous memory, and advances the pointer to the latter. `Pack`: copy from the runs.
 template <bool Pack>
 struct copier {
   std::byte* packed;
@@ -134,7 +134,8 @@ struct copier {
   struct fixed {
     constexpr operator size_t() const { return N; }  // NOLINT: a number
   };
-  /// Calls f with the size as a constant for the usual ones, whose copies are then a few instructions.
+  /// Calls f with the size. Common sizes are passed as constants, so that the compiler turns copies into a few
+  /// instructions.
   template <class F>
   static void each_size(size_t n, F f) {
     switch (n) {
@@ -171,7 +172,7 @@ inline void pack(const shape& s, const void* base, size_t from, size_t n, void* 
   copier<true> copy{static_cast<std::byte*>(to)};
   walk(s, reinterpret_cast<uintptr_t>(base), from, n, copy);
 }
-/// The other way.
+/// Copies contiguous memory to the packed bytes [from, from + n) of the shape at `base`.
 inline void unpack(const shape& s, void* base, size_t from, size_t n, const void* packed) {
   copier<false> copy{static_cast<std::byte*>(const_cast<void*>(packed))};
   walk(s, reinterpret_cast<uintptr_t>(base), from, n, copy);

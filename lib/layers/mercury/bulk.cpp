@@ -27,7 +27,7 @@ bulk::bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flag
       size_(size_of(segments_)),
       segment_count_(segments_.size()),
       flags_(flags) {
-  // The network does not change the list.
+  // NA takes a pointer to non-const, but does not write to the list.
   if (NA_Mem_handle_create_segments(r.network->na(), const_cast<na_segment*>(segments_.data()), segments_.size(), flags,
                                     &memory_) != NA_SUCCESS)
     throw std::runtime_error("the network can't describe the memory");

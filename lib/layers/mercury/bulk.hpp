@@ -1,4 +1,4 @@
-// Memory that peers read and write, and transfers.
+// Bulk handles, i.e. memory that peers read and write, and transfers between them.
 #pragma once
 
 #include <mercury_bulk.h>
@@ -20,24 +20,25 @@ class bulk_runtime;
 constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk"
 constexpr uint32_t bulk_is_range = 2;        // a flag beside HG_BULK_READ_ONLY
 
-/// What a serialized handle begins with. The network's own description of the memory follows; before it, of a range,
-/// where that begins in the memory, as uint64. HG makes no ranges, but takes those of lci/rpc.hpp.
+/// The header of a serialized handle. NA's serialized memory handle follows. A handle of a range of the memory has the
+/// range's offset (uint64_t) between the two. HG creates no ranges, but accepts those of lci/rpc.hpp.
 struct bulk_header {
   uint32_t magic = bulk_magic;
   uint32_t flags = 0;
   uint64_t size = 0;
   uint64_t segments = 0;
-  uint64_t process = 0;  // of the owner
-  uint64_t id = 0;       // of the owner's handle
+  uint64_t process = 0;  // bulk_runtime::process of the owner
+  uint64_t id = 0;       // the owner's number of the handle
 };
 
-/// Memory of this process in segments, or a description of another one's. Counted references: one for each handle that
-/// the program has. Thread-safe, but freeing the last reference.
+/// The implementation of hg_bulk_t: memory of this process in segments, or a description of another process's memory.
+/// Reference-counted: each handle of the program is a reference. Thread-safe, except that no other thread may use the
+/// handle while the last reference is released.
 class bulk : public object<0x6d75626b> {
  public:
-  /// Of this process.
+  /// Memory of this process. `owned`: memory that HG has allocated for the handle, or null.
   bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flags, std::unique_ptr<char[]> owned);
-  /// Of another one, whose range begins at `base`; takes the network's handle.
+  /// A range of another process's memory that begins at `base`. Takes ownership of NA's handle.
   bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h, uint64_t base);
   ~bulk();
 
@@ -46,18 +47,18 @@ class bulk : public object<0x6d75626b> {
   uint64_t segment_count() const { return segment_count_; }
   unsigned long flags() const { return flags_; }
   bool is_range() const { return is_range_; }
-  /// Where the memory begins in the network's handle.
+  /// Offset of the range in the memory that NA's handle describes.
   uint64_t base() const { return base_; }
   bulk_header header() const;
   uint64_t id() const { return id_; }
   na_mem_handle_t memory() const { return memory_; }
   const std::vector<na_segment>& segments() const { return segments_; }
 
-  /// Lets peers access the memory.
+  /// Registers the memory with NA, so that peers can access it. Returns false if that fails.
   bool expose();
 
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
-  /// False if there is none left.
+  /// Takes a reference. Returns false if the last one has been released.
   bool ref_if_alive();
   void unref();
 
@@ -71,15 +72,15 @@ class bulk : public object<0x6d75626b> {
   const unsigned long flags_;
   const bool is_range_ = false;
   const uint64_t base_ = 0;
-  uint64_t process_ = 0;  // of the owner
-  uint64_t id_ = 0;       // in the owner
+  uint64_t process_ = 0;  // as in bulk_header
+  uint64_t id_ = 0;       // as in bulk_header
   na_mem_handle_t memory_ = NA_MEM_HANDLE_NULL;
-  std::mutex lock_;  // of is_exposed_
+  std::mutex lock_;  // guards is_exposed_
   bool is_exposed_ = false;
   std::atomic<uint32_t> refs_{1};
 };
 
-/// A transfer under way. Owned by the pool of its runtime.
+/// An outstanding transfer, the implementation of hg_bulk_request_t. Owned by the pool of its runtime.
 class transfer : public object<0x6d757472> {
  public:
   transfer() { set_alive(false); }
@@ -94,19 +95,19 @@ class transfer : public object<0x6d757472> {
   std::atomic<bool> done{false};  // written by the network's callback with release, after the result
 };
 
-/// The state of bulk transfers in a process. Thread-safe.
+/// The state between HG_Bulk_init() and HG_Bulk_finalize(). One for each process, owned by `the_state`. Thread-safe.
 class bulk_runtime {
  public:
   explicit bulk_runtime(std::shared_ptr<lane> n);
 
   uint64_t add(bulk* b);
   void remove(bulk* b);
-  /// One more reference to a local handle; null if it has been freed.
+  /// Takes a reference to a handle of this process; null if it has been freed.
   bulk* find(uint64_t id);
   size_t handles() const;
 
   const std::shared_ptr<lane> network;
-  const uint64_t process;  // a random number, by which a process recognizes its own handles
+  const uint64_t process;  // random; identifies this process in serialized handles
   pool<transfer> transfers;
 
  private:
@@ -131,7 +132,7 @@ void for_pieces(const std::vector<na_segment>& segments, uint64_t offset, uint64
   }
 }
 
-/// The state; null, and a line on standard error, outside of HG_Bulk_init() and HG_Bulk_finalize().
+/// The state. Prints a line and returns null if HG_Bulk_init() has not been called.
 bulk_runtime* current_bulk(const char* function);
 
 }  // namespace mercury

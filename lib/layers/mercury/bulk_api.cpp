@@ -1,4 +1,4 @@
-// Handles of memory: their interface and their serialized form.
+// The functions of bulk handles, and their serialized form.
 #include <mercury_bulk.h>
 
 #include <algorithm>

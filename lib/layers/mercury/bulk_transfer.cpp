@@ -1,4 +1,4 @@
-// Transfers between the memory of two handles.
+// The functions of transfers between two bulk handles.
 #include <mercury_bulk.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ using namespace mercury;
 
 namespace {
 
-/// Within this process.
+/// Copies between two handles of this process.
 void copy(const bulk& to, uint64_t to_offset, const bulk& from, uint64_t from_offset, uint64_t size) {
   for_pieces(from.segments(), from_offset, size, [&](const char* source, uint64_t bytes) {
     for_pieces(to.segments(), to_offset, bytes, [&](char* target, uint64_t n) {

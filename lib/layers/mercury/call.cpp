@@ -101,7 +101,7 @@ na_return_t call::on_arguments(const na_cb_info* info) {
 
 hg_return_t call::input(void* in_struct) {
   if (called->in_proc == nullptr || in_struct == nullptr) return HG_SUCCESS;
-  // An encoder does not write to its buffer's begin, and a decoder does not write at all.
+  // The processor takes a pointer to non-const, but a decoder does not write.
   processor p(const_cast<char*>(arguments_at), arguments, HG_DECODE);
   const hg_return_t result = called->in_proc(&p, in_struct);
   if (result != HG_SUCCESS) free_decoded(p, called->in_proc, in_struct);
@@ -128,7 +128,7 @@ hg_return_t call::send(hg_return_t result, size_t payload) {
   h.payload = static_cast<uint32_t>(payload);
   h.cookie = cookie_;
   if (caller_ != nullptr) {
-    std::memcpy(output_.get(), &h, sizeof h);  // no checksum, as no network can damage it
+    std::memcpy(output_.get(), &h, sizeof h);  // without a checksum, as the message does not leave the process
     caller_->deliver(output_.get(), sizeof h + payload);
     if (context != nullptr) sent(HG_SUCCESS);
     return HG_SUCCESS;
@@ -142,7 +142,7 @@ hg_return_t call::send(hg_return_t result, size_t payload) {
     return HG_SUCCESS;
   }
   if (tried != NA_TIMEOUT) return HG_NA_ERROR;
-  ref();  // of the send
+  ref();  // for the send
   owner.operations.fetch_add(1, std::memory_order_relaxed);
   if (NA_Direct_queue(na, owner.network->context(), on_sent, this, output_.get(), sizeof h + payload, source, tag,
                       NA_OP_ID_IGNORE) == NA_SUCCESS)
@@ -162,7 +162,7 @@ na_return_t call::on_sent(const na_cb_info* info) {
 }
 
 void call::sent(hg_return_t result) {
-  ref();  // of the queue
+  ref();  // for the queue
   context->completed.push({nullptr, this, result});
 }
 
@@ -175,7 +175,7 @@ void call::unref() {
   extra_handle_ = remote_handle_ = NA_MEM_HANDLE_NULL;
   if (extra_ != nullptr) hg_proc_buf_free(extra_);
   extra_ = nullptr;
-  if (caller_ != nullptr) caller_->unref();  // the network's addresses need not be freed
+  if (caller_ != nullptr) caller_->unref();  // `source` is not freed, as NA's addresses own no memory
   caller_ = nullptr;
   source = NA_ADDR_NULL;
   called = nullptr;

@@ -1,4 +1,4 @@
-// Calls that this process executes.
+// Calls that this process executes for its peers, or for itself.
 #pragma once
 
 #include <mercury_callback.h>
@@ -16,27 +16,28 @@ class runtime;
 class request;
 struct callback_context;
 
-/// A call that has arrived, with the buffer that it arrived in, or an empty one that waits for one. Owned by the pool
-/// of its runtime; in use while the program or an operation of the network refers to it. Used by one thread at a time:
-/// the network's callback hands it to a queue of the runtime, from which a thread of the program takes it.
+/// A call to execute, with a copy of its message: the implementation of hg_handle_t at the target. Owned by the pool of
+/// its runtime; in use while the program or an operation of the network holds a reference. Used by one thread at a
+/// time: progress pushes it to a queue of the runtime, from which a thread of the program takes it.
 class call : public object<0x6d756861> {
  public:
   explicit call(runtime& r);
 
-  /// A message of the network has arrived. False: it is larger than any call.
+  /// Copies the message of the call. Returns false if it is larger than any valid call.
   bool arrive(na_addr_t from, na_tag_t tag, const void* data, size_t size);
-  /// Reads what has arrived. HG_SUCCESS: it can be executed. HG_TIMEOUT: it is queued again when its arguments have
-  /// come. Another code: it can't be executed, and has been answered; the caller's reference remains.
+  /// Decodes the header. Returns HG_SUCCESS if the call can be executed; HG_TIMEOUT if its arguments are being fetched,
+  /// after which it is queued again; another code if it can't be executed and has been answered with that code. Does
+  /// not release the reference of the thread that calls accept().
   hg_return_t accept();
-  /// A call of this process by itself: the arguments are where the request has encoded them.
+  /// Initializes the call of a function in this process; the arguments are in the request's buffer.
   void begin_local(request* caller);
 
   /// Decodes the arguments.
   hg_return_t input(void* in_struct);
-  /// Encodes the result and sends it; an error instead if it is too large.
+  /// Encodes the result and sends it; sends HG_SIZE_ERROR instead if it is too large.
   hg_return_t answer(void* out_struct);
   hg_return_t answer_error(hg_return_t result);
-  /// Sends the output buffer's content.
+  /// Sends `size` bytes of the output buffer as the result.
   hg_return_t answer_raw(size_t size);
   bool is_answered() const { return is_answered_; }
 
@@ -54,7 +55,7 @@ class call : public object<0x6d756861> {
 
   call* next = nullptr;  // in a queue
 
-  // Of the callback model: who wants to know that the answer has been sent.
+  // Callback model: the context and the callback of HG_Respond(), which run when the answer has been sent.
   callback_context* context = nullptr;
   hg_cb_t callback = nullptr;
   void* argument = nullptr;
@@ -71,11 +72,11 @@ class call : public object<0x6d756861> {
   const std::unique_ptr<char[]> output_;
   na_tag_t tag_ = 0;
   uint64_t cookie_ = 0;
-  request* caller_ = nullptr;  // of a local call
+  request* caller_ = nullptr;  // the request, if it is a call of this process
   bool is_answered_ = false;
   bool is_accepted_ = false;
-  size_t size_ = 0;        // of the request
-  void* extra_ = nullptr;  // arguments that were fetched
+  size_t size_ = 0;        // bytes of the message
+  void* extra_ = nullptr;  // arguments that were fetched from the caller's memory
   uint32_t extra_check_ = 0;
   na_mem_handle_t extra_handle_ = NA_MEM_HANDLE_NULL;
   na_mem_handle_t remote_handle_ = NA_MEM_HANDLE_NULL;

@@ -1,4 +1,4 @@
-// The callback model.
+// The functions of the callback model (mercury_callback.h).
 #include <mercury_callback.h>
 
 #include "lib/layers/mercury/callback_context.hpp"
@@ -69,7 +69,7 @@ hg_return_t HG_Create(hg_context_t* context, na_addr_t addr, hg_id_t id, hg_hand
   const function* called = r->functions.find(id);
   if (called == nullptr) return fail(HG_NO_MATCH, __func__, "no function has the id %u: register it here", id);
   return guarded("HG_Create", [&] {
-    na_addr_t copy = NA_ADDR_NULL;  // a handle may outlive the program's address
+    na_addr_t copy = NA_ADDR_NULL;  // the program may free its address before the handle
     if (NA_Addr_dup(r->network->na(), addr, &copy) != NA_SUCCESS) return HG_NA_ERROR;
     request* made = r->take_request();
     made->begin(copy, called);
@@ -94,7 +94,7 @@ hg_return_t HG_Forward_handle(hg_handle_t handle, hg_cb_t callback, void* arg, v
   if (r == nullptr) return HG_FAIL;
   if (r->is_begun()) return fail(HG_FAIL, __func__, "the handle's call has not completed");
   return guarded("HG_Forward", [&] {
-    r->end();  // of the call before
+    r->end();  // the handle's previous call
     r->callback = callback;
     r->argument = arg;
     hg_return_t result = r->encode(in_struct);

@@ -1,4 +1,4 @@
-// What is behind hg_context_t of the callback model.
+// The implementation of hg_context_t of the callback model.
 #pragma once
 
 #include <mercury_callback.h>
@@ -15,14 +15,15 @@ namespace mercury {
 class request;
 class call;
 
-/// One of the two: a call whose result has come, or one whose answer has been sent. The queue holds a reference.
+/// An entry of the queue: either a request whose result has arrived, or a call whose answer has been sent. The entry
+/// holds a reference to it.
 struct completion {
   request* made = nullptr;
   call* answered = nullptr;
-  hg_return_t result = HG_SUCCESS;  // of an answer
+  hg_return_t result = HG_SUCCESS;  // of sending the answer
 };
 
-/// Thread-safe.
+/// Completions that HG_Trigger() has not taken yet. Thread-safe.
 class completion_queue {
  public:
   void push(completion c) {
@@ -44,13 +45,14 @@ class completion_queue {
  private:
   lci::spinlock lock_;
   std::deque<completion> queue_;
-  std::atomic<size_t> size_{0};  // of queue_, so that looking needs no lock
+  std::atomic<size_t> size_{0};  // size of queue_, read without the lock
 };
 
-/// A queue of completed calls. Owned by the program; thread-safe. The old structure comes first, which programs see.
+/// A queue of completed calls. Owned by the program. Thread-safe. The public structure hg_context is its first base, so
+/// programs can access its members.
 struct callback_context : hg_context, object<0x6d756378> {
   completion_queue completed;
-  std::atomic<uint32_t> handles{0};  // that HG_Create() has made for it
+  std::atomic<uint32_t> handles{0};  // existing handles that HG_Create() has created with this context
 };
 
 }  // namespace mercury

@@ -1,4 +1,4 @@
-// mercury_checksum.h.
+// The functions of mercury_checksum.h.
 #include <mercury_checksum.h>
 
 #include <cstring>
@@ -11,7 +11,8 @@ namespace {
 
 using namespace mercury;
 
-/// A checksum under way. Owned by the program; for one thread at a time.
+/// A checksum of the data so far: the implementation of hg_checksum_t. Owned by the program. One thread at a time may
+/// use it.
 class checksum : public object<0x6d756373> {
  public:
   explicit checksum(bool is_64) : is_64_(is_64) { reset(); }
@@ -20,7 +21,7 @@ class checksum : public object<0x6d756373> {
   void update(const void* data, size_t n) {
     value_ = is_64_ ? crc64(value_, data, n) : crc16(static_cast<uint16_t>(value_), data, n);
   }
-  // Of a little-endian integer the lower bytes are the shorter integer.
+  // The first size() bytes of the little-endian 64-bit value are the checksum.
   void copy_to(void* buf) const { std::memcpy(buf, &value_, size()); }
 
  private:

@@ -1,4 +1,5 @@
-// Cyclic redundancy checks. Pure functions: a value goes in, the value after some more data comes out.
+// Cyclic redundancy checks. Each function continues the checksum `value` of earlier data with more data, and returns
+// the checksum of all.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@ constexpr uint64_t crc64_start = ~uint64_t{0};
 uint64_t crc64(uint64_t value, const void* data, size_t size);
 
 constexpr uint16_t crc16_start = 0;
-/// Not reflected; polynomial 0x8BB7, which is that of SCSI's data integrity field.
+/// Not reflected; polynomial 0x8BB7 (CRC-16/T10-DIF, as in SCSI's data integrity field).
 uint16_t crc16(uint16_t value, const void* data, size_t size);
 
 }  // namespace mercury

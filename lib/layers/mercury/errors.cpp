@@ -1,4 +1,4 @@
-// Versions and names of codes.
+// Functions for the version and the names of error codes.
 #include <mercury.h>
 
 #include "lib/layers/mercury/misuse.hpp"

@@ -1,4 +1,4 @@
-// Execution of calls.
+// The functions of calls that this process executes (mercury_handler.h).
 #include <mercury_handler.h>
 
 #include "lib/layers/mercury/processor.hpp"
@@ -9,7 +9,7 @@ using namespace mercury;
 namespace {
 constexpr const char* what = "the handle of a call that is executed here";
 
-/// A handle that has not been answered.
+/// The call behind a handle; prints a line and returns null if it is invalid or has been answered.
 call* unanswered(const char* function, hg_handle_t handle) {
   call* c = get<call>(function, what, handle);
   if (c != nullptr && c->is_answered()) {

@@ -41,13 +41,13 @@ void lane::run_callbacks() {
 }
 
 void lane::follower::sleep(unsigned ms) {
-  // A leader that stopped before this thread counted itself has woken nobody.
+  // If the leader returned before this thread incremented the count, it has not woken this thread.
   if (!lane_.leads_.load(std::memory_order_acquire)) return;
   lane_.changed_.wait_for(lock_, std::chrono::milliseconds(ms));
 }
 
 void lane::wake() {
-  { std::lock_guard guard(lock_); }  // whoever has counted itself sleeps now
+  { std::lock_guard guard(lock_); }  // each counted follower holds the lock until it sleeps
   changed_.notify_all();
 }
 

@@ -1,4 +1,4 @@
-// A context of a network class, and how threads wait for what completes there.
+// A context of an NA class, and how threads wait for its completions.
 #pragma once
 
 #include <na.h>
@@ -14,12 +14,13 @@
 
 namespace mercury {
 
-/// A time limit, which begins with the first question about it: what is there at once needs no clock. For one thread.
+/// A time limit that starts at the first call of left(), so that operations which complete at once do not read the
+/// clock. For one thread.
 class deadline {
  public:
   explicit deadline(unsigned timeout_ms) : timeout_ms_(timeout_ms) {}
   bool is_now() const { return timeout_ms_ == 0; }
-  /// In ms, rounded up, so that a wait never ends early.
+  /// The remaining time in milliseconds, rounded up so that a wait never ends early.
   unsigned left();
   int64_t elapsed_ns();
 
@@ -28,12 +29,13 @@ class deadline {
   int64_t begin_ns_ = 0;
 };
 
-/// One context of a class. Of all threads that wait, one at a time, the leader, makes progress and runs callbacks; the
-/// others sleep until it has run some, or ends its wait. So no thread sleeps in NA_Progress() for what another one has
-/// already taken, and each honours its own limit. Owned by those who use it, together; thread-safe.
+/// A context of an NA class. Among the threads that wait, one at a time is the leader: it makes progress and runs
+/// callbacks. The others (followers) sleep until the leader has run callbacks or returns. So no thread sleeps in
+/// NA_Progress() for an event that another thread has consumed, and each thread keeps its own time limit. Owned jointly
+/// by HG and bulk transfers. Thread-safe.
 class lane {
  public:
-  /// Null if the class has no more contexts.
+  /// Creates a context. Returns null if the class has no more contexts.
   static std::shared_ptr<lane> open(na_class_t* na);
   ~lane();
   lane(const lane&) = delete;
@@ -42,21 +44,21 @@ class lane {
   na_class_t* na() const { return na_; }
   na_context_t* context() const { return context_; }
 
-  /// Runs callbacks of what has completed, if no other thread does.
+  /// Makes progress and runs callbacks of completed operations, unless another thread is the leader.
   void poll() {
     if (!try_lead()) return;
     NA_Progress(na_, context_, 0);
     run_callbacks();
     stop_leading();
   }
-  /// What someone waits for may have happened without a callback: the leader wakes the others. Called before what
-  /// ends its sleep.
+  /// Makes the leader wake the followers although no callback has run, because a condition has changed otherwise. To be
+  /// called before the call that wakes the leader.
   void note_event() {
     if (!events_.load(std::memory_order_relaxed)) events_.store(true, std::memory_order_relaxed);
   }
 
-  /// Waits until done() or the limit, and returns done(). What makes done() true must happen in a callback of this
-  /// context, or before the call. done() is called by this thread only.
+  /// Waits until done() or the limit; returns done(). done() must become true in a callback of this context or before
+  /// this call; otherwise the wait may notice it late. Only the calling thread calls done().
   template <class Done>
   bool wait(deadline& limit, Done done) {
     if (done()) return true;
@@ -97,10 +99,9 @@ class lane {
 
   template <class Done>
   bool lead(deadline& limit, Done& done) {
-    // A response from the same host comes within a few polls, which cost less than to read the clock and to sleep. If
-    // caller and server both sleep, each waits for the time of two wake-ups, again and again. So poll longer than that
-    // before sleeping.
-    constexpr int polls = 64;  // between looks at the clock
+    // A response from the same host arrives within a few polls, which cost less than a sleep. If caller and server both
+    // sleep, each call takes the time of two wake-ups. So poll for longer than two wake-ups before sleeping.
+    constexpr int polls = 64;  // between two reads of the clock
     constexpr int64_t longest_ns = 50'000;
     for (int i = 1;; ++i) {
       if (NA_Progress(na_, context_, 0) == NA_SUCCESS) run_callbacks();
@@ -108,7 +109,7 @@ class lane {
       if (done()) return true;
       if (i % polls != 0) continue;
       if (limit.elapsed_ns() > longest_ns) break;
-      sched_yield();  // the other side may need this processor
+      sched_yield();  // the peer process may need this processor
     }
     for (;;) {
       run_callbacks();
@@ -125,13 +126,13 @@ class lane {
   }
   void run_callbacks();
 
-  /// A thread that sleeps, between its construction and the end of sleep().
+  /// A thread that is about to sleep, or sleeps, as a follower. Holds the lock from its construction until it sleeps.
   ///
-  /// Why no wake-up is lost: the follower counts itself (F1) before it checks done() and whether a leader is there. The
-  /// leader reads the count (F2) after its callbacks, or after it has stopped. Both are read-modify-writes of one
-  /// word. If F2 comes first, F1 reads what it or a later one wrote, and so the follower sees what the callbacks
-  /// did. If F1 comes first, the leader sees the follower, and takes the lock, which the follower has held from F1
-  /// until it sleeps.
+  /// No wake-up is lost: the follower increments the count (F1) before it checks done() and whether there is a leader.
+  /// The leader reads the count (F2) after its callbacks, or after it has given up leadership. Both are
+  /// read-modify-writes of one word. If F2 is first, F1 synchronizes with it, so the follower sees the effects of the
+  /// callbacks. If F1 is first, the leader sees the follower, and takes the lock, so it notifies after the follower has
+  /// begun to sleep.
   class follower {
    public:
     explicit follower(lane& l) : lane_(l), lock_(l.lock_) {
@@ -159,7 +160,7 @@ class lane {
   std::atomic<bool> leads_{false};
   std::atomic<bool> events_{false};
   std::atomic<uint32_t> followers_{0};
-  std::mutex lock_;  // of changed_
+  std::mutex lock_;  // for changed_
   std::condition_variable changed_;
 };
 

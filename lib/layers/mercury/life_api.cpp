@@ -28,7 +28,7 @@ runtime* current(const char* function) {
 using namespace mercury;
 
 namespace {
-constexpr unsigned drain_ms = 10000;  // a peer that neither reads nor leaves must not keep HG_Finalize() for ever
+constexpr unsigned drain_ms = 10000;  // a peer that neither reads nor disconnects must not block HG_Finalize()
 
 hg_return_t is_initialized(const char* function, na_class_t* na, hg_bool_t* flag, na_class_t** na_class) {
   if (flag == nullptr) return fail(HG_INVALID_PARAM, function, "flag is NULL, but must not be");
@@ -67,7 +67,7 @@ hg_return_t HG_Finalize() {
   return guarded("HG_Finalize", [&] {
     hg_return_t result = HG_SUCCESS;
     if (!r->drain(drain_ms)) {
-      // Their memory stays, since those who refer to them may still use it.
+      // The program or NA may still use these objects, so they are never freed.
       result = fail(HG_FAIL, "HG_Finalize",
                     "%zu executed calls were not freed, and %u operations of the network did "
                     "not complete, within %u ms",
@@ -80,7 +80,8 @@ hg_return_t HG_Finalize() {
     the_state.hg.store(nullptr, std::memory_order_release);
     const na_class_t* na = r->network->na();
     delete r;
-    // Also if the program has initialized them, since nothing else may tell it to finalize before NA_Finalize().
+    // Finalize bulk transfers even if the program has initialized them itself. Some programs do not call
+    // HG_Bulk_finalize(), and NA_Finalize() fails while their context exists.
     const bulk_runtime* bulk = the_state.bulk.load(std::memory_order_relaxed);
     return bulk != nullptr && bulk->network->na() == na ? finalize_bulk("HG_Finalize") : HG_SUCCESS;
   });

@@ -1,4 +1,4 @@
-// The checksum of messages: CRC-32C, for which processors have an instruction.
+// The checksum of messages: CRC-32C, since processors have an instruction for it.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 namespace mercury {
 
 constexpr uint32_t check_start = ~uint32_t{0};
-/// Of `data`, following what `value` is the checksum of.
+/// Continues the checksum `value` of earlier data with `data`; returns the checksum of all.
 uint32_t message_check(uint32_t value, const void* data, size_t size);
-/// The same without the instruction; for tests.
+/// The same without the processor's instruction. Declared here for tests.
 uint32_t message_check_portable(uint32_t value, const void* data, size_t size);
 
 }  // namespace mercury

@@ -1,4 +1,4 @@
-// Errors of functions with C linkage: a line of text and a code, no exception.
+// Errors of functions with C linkage: a line on standard error and a code.
 #pragma once
 
 #include <mercury_types.h>
@@ -13,7 +13,7 @@ namespace mercury {
 [[gnu::cold, gnu::noinline, gnu::format(printf, 3, 4)]] hg_return_t fail(hg_return_t code, const char* function,
                                                                          const char* format, ...) noexcept;
 
-/// Returns f(), or reports its exception.
+/// Returns f(). If it throws, prints the exception's text and returns an error code.
 template <class F>
 hg_return_t guarded(const char* function, F&& f) noexcept {
   try {
@@ -25,7 +25,8 @@ hg_return_t guarded(const char* function, F&& f) noexcept {
   }
 }
 
-/// Base class of objects that users refer to by void*, by which most invalid pointers are detected.
+/// Base class of objects that programs refer to by void*. Its member identifies the class, which detects most invalid
+/// pointers.
 template <uint32_t Kind>
 class object {
  public:
@@ -36,14 +37,15 @@ class object {
 
  protected:
   ~object() { kind_ = 0; }
-  /// For objects that are kept for reuse, which users must not use meanwhile.
+  /// For objects in a pool: false while the object is free, so that a program's use of it is detected.
   void set_alive(bool alive) { kind_ = alive ? Kind : 0; }
 
  private:
   volatile uint32_t kind_ = Kind;  // volatile, so that the store in the destructor is not removed
 };
 
-/// The object behind a user's pointer; null, and a line on standard error, if it is none. `what` is e.g. "a request".
+/// The object behind a pointer of the program. Prints a line and returns null if it is invalid. `what` names the
+/// expected object in that line, e.g. "a request".
 template <class T>
 T* get(const char* function, const char* what, void* pointer) noexcept {
   T* t = static_cast<T*>(pointer);

@@ -1,4 +1,4 @@
-// Objects that are kept for reuse, with the buffers that they have.
+// A pool of objects that are reused, together with their buffers.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,17 @@
 
 namespace mercury {
 
-/// Makes objects, and owns all that it has made. Thread-safe. As many exist as were in use at once.
+/// Creates and owns objects. Thread-safe. The number of objects is the largest number that was in use at once.
 template <class T>
 class pool {
  public:
-  /// A free object, or the one that make(n) makes, n being the number of objects before it.
+  /// Takes a free object. If there is none, creates one with make(n), where n is the number of existing objects.
   template <class Make>
   T* take(Make make) {
     std::lock_guard guard(lock_);
     if (free_.empty()) {
       if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 16);
-      free_.reserve(all_.capacity());  // so that put() needs no memory
+      free_.reserve(all_.capacity());  // so that put() can't fail
       all_.push_back(make(all_.size()));
       ++in_use_;
       return all_.back().get();
@@ -48,7 +48,7 @@ class pool {
     }
     for (T* t : all) f(*t);
   }
-  /// Gives up ownership of all, for objects that others may still use.
+  /// Gives up ownership of all objects without freeing them, as other code may still use them.
   void abandon() {
     std::lock_guard guard(lock_);
     for (auto& t : all_) [[maybe_unused]] T* leaked = t.release();

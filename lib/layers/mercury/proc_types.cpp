@@ -1,4 +1,4 @@
-// The routines of integers, bytes and strings.
+// The processing routines of integers, bytes and strings.
 #include <mercury_proc_string.h>
 
 #include <cstdlib>
@@ -9,7 +9,7 @@ using namespace mercury;
 
 namespace {
 
-/// The length with the final 0, or 0 for NULL, and the characters.
+/// Encoded as length (including the final 0; 0 for NULL) and characters.
 hg_return_t string(processor& p, char** s) {
   uint64_t length = 0;
   if (p.op() == HG_FREE) {
@@ -29,7 +29,7 @@ hg_return_t string(processor& p, char** s) {
   std::memcpy(&length, p.at(), sizeof length);
   left -= sizeof length;
   char* from = p.at() + sizeof length;
-  if (length > left) return HG_SIZE_ERROR;  // before memory is allocated for it
+  if (length > left) return HG_SIZE_ERROR;  // a damaged length must not allocate much memory
   if (length > 0) {
     if (from[length - 1] != 0) return HG_PROTOCOL_ERROR;
     *s = static_cast<char*>(std::malloc(length));

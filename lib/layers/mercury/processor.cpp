@@ -36,7 +36,7 @@ hg_return_t processor::flush() {
   const uint64_t value = hash_ == HG_CRC64 ? crc64(crc64_start, begin_, used()) : crc16(crc16_start, begin_, used());
   const size_t n = hash_ == HG_CRC64 ? sizeof(uint64_t) : sizeof(uint16_t);
   uint64_t compared = value;
-  const hg_return_t result = copy(&compared, n);  // the lower bytes, which little-endian order puts first
+  const hg_return_t result = copy(&compared, n);  // the n lower bytes, which are the first ones in little-endian order
   if (result != HG_SUCCESS) return result;
   return compared == value ? HG_SUCCESS : HG_CHECKSUM_ERROR;
 }

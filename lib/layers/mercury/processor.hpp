@@ -1,4 +1,4 @@
-// What is behind hg_proc_t.
+// The implementation of hg_proc_t.
 #pragma once
 
 #include <mercury_proc.h>
@@ -12,9 +12,9 @@
 
 namespace mercury {
 
-/// Encodes into a buffer, decodes from one, or accompanies a routine that frees. Does not own the buffer, but an extra
-/// one to which an encoder moves when the buffer is full, unless release_extra() was called. For one thread at a time.
-/// begin <= at <= begin + size.
+/// Encodes into a buffer, decodes from a buffer, or frees decoded data (HG_FREE, without a buffer). Does not own the
+/// buffer. An encoder whose buffer is full moves to an extra buffer, which it owns unless release_extra() is called.
+/// One thread at a time may use it. Invariant: begin <= at <= begin + size.
 class processor : public object<0x6d757072> {
  public:
   processor(void* buffer, size_t size, hg_proc_op_t op, hg_proc_hash_t hash = HG_NOHASH)
@@ -40,14 +40,14 @@ class processor : public object<0x6d757072> {
     return extra_;
   }
 
-  /// Room for `size` bytes in all.
+  /// Makes room for `size` bytes in total.
   hg_return_t grow(size_t size);
-  /// Room for n bytes more.
+  /// Makes room for n more bytes.
   hg_return_t reserve(size_t n) { return LCI_LIKELY(n <= left()) ? HG_SUCCESS : make_room(n); }
   /// Appends or verifies the checksum.
   hg_return_t flush();
 
-  /// Writes or reads bytes; nothing if it frees.
+  /// Writes or reads n bytes. No effect with HG_FREE.
   hg_return_t copy(void* data, size_t n) {
     if (LCI_UNLIKELY(op_ == HG_FREE)) return step();
     if (LCI_UNLIKELY(n > left()))
@@ -63,13 +63,13 @@ class processor : public object<0x6d757072> {
     return copy(data, sizeof(T));
   }
 
-  /// Called by each primitive routine that has succeeded. Of a failed decoding the parts that had been decoded are
-  /// freed by a processor with the number of those parts as limit, which makes the routine fail where decoding failed.
+  /// Counts a primitive routine that has succeeded. When a decoding fails after n steps, free_decoded() runs the
+  /// program's routine again with HG_FREE and a limit of n steps: it frees the n decoded parts, and then fails too.
   hg_return_t step() {
     ++steps_;
     return LCI_LIKELY(steps_ <= limit_) ? HG_SUCCESS : HG_FAIL;
   }
-  /// Whether a primitive routine that frees may free: the thing has been decoded.
+  /// With HG_FREE: whether the next part has been decoded, so that it must be freed.
   bool may_free() const { return steps_ < limit_; }
   uint64_t steps() const { return steps_; }
   void set_limit(uint64_t limit) { limit_ = limit; }
@@ -88,14 +88,14 @@ class processor : public object<0x6d757072> {
   uint64_t limit_ = UINT64_MAX;
 };
 
-/// Frees what a routine had decoded before it failed.
+/// Frees the parts that a routine has decoded before it failed. See processor::step().
 inline void free_decoded(const processor& failed, hg_proc_cb_t routine, void* data) {
   processor freeing(nullptr, 0, HG_FREE);
   freeing.set_limit(failed.steps());
   routine(&freeing, data);
 }
 
-/// The processor behind a user's pointer. No check here, on the path of each field: hg_proc_create() and HG make them.
+/// The processor behind a program's handle. Not checked, since each encoded field calls this.
 inline processor& processor_of(hg_proc_t proc) { return *static_cast<processor*>(proc); }
 
 }  // namespace mercury

@@ -24,7 +24,7 @@ void request::begin(na_addr_t destination, const function* f) {
   set_alive(true);
 }
 
-/// Between two calls of one handle.
+/// Ends a call of the handle, before the next one.
 void request::end() {
   hide_arguments();
   is_begun_ = is_decoded_ = false;
@@ -88,7 +88,7 @@ hg_return_t request::send() {
   ++cookie;
   if (is_local_) {
     call* c = owner.take_call();
-    ref();  // of the call
+    ref();  // for the local call
     pending_.store(1, std::memory_order_relaxed);
     c->begin_local(this);
     owner.local_calls.push(c);
@@ -104,13 +104,13 @@ hg_return_t request::send() {
     if (const hg_return_t result = expose_arguments(h); result != HG_SUCCESS) return result;
   seal(h, request_.get());
   pending_.store(1, std::memory_order_relaxed);
-  ref();  // of the answer
+  ref();  // for the answer
   awaited_from_.store(address, std::memory_order_relaxed);
   awaited_.store(cookie, std::memory_order_seq_cst);
   const size_t size = sizeof h + h.payload;
   const na_return_t tried = NA_Direct_try(owner.network->na(), request_.get(), size, address, tag());
   if (LCI_LIKELY(tried == NA_SUCCESS)) return HG_SUCCESS;
-  // A send that fails at once ends like one that fails later.
+  // A send that fails at once ends the request as one that fails later does.
   if (tried == NA_TIMEOUT)
     queue(size);
   else if (take(cookie))
@@ -120,7 +120,7 @@ hg_return_t request::send() {
 
 void request::queue(size_t size) {
   pending_.store(2, std::memory_order_relaxed);
-  ref();  // of the send
+  ref();  // for the send
   owner.operations.fetch_add(1, std::memory_order_relaxed);
   if (NA_Direct_queue(owner.network->na(), owner.network->context(), on_sent, this, request_.get(), size, address,
                       tag(), &queued_) == NA_SUCCESS)
@@ -160,7 +160,7 @@ void request::on_response(na_addr_t source, const void* data, size_t size) {
   hg_return_t result = size <= owner.largest_response ? open(data, size, true, h) : HG_PROTOCOL_ERROR;
   if (result == HG_SUCCESS) {
     const bool is_ours = h.cookie == awaited || (h.cookie == 0 && h.result != HG_SUCCESS);
-    if (!is_ours) return;  // the answer to a call that was abandoned
+    if (!is_ours) return;  // the answer to an earlier call, which was cancelled
   }
   if (!take(awaited)) return;
   if (result == HG_SUCCESS) {
@@ -189,11 +189,11 @@ void request::deliver(const char* message, size_t size) {
 }
 
 void request::complete_one() {
-  // If only one is left, no other thread changes the number. Otherwise the last one sees what the others have done; R1
-  // shows all of it to whoever waits.
+  // If the number is 1, no other thread changes it, and no read-modify-write is needed. Otherwise the last thread to
+  // decrement sees the writes of the others (acquire-release), and R1 publishes all of them to the waiting thread.
   if (pending_.load(std::memory_order_acquire) != 1 && pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   callback_context* const c = context;
-  if (c != nullptr) ref();                       // of the queue
+  if (c != nullptr) ref();                       // for the queue
   done_.store(true, std::memory_order_release);  // R1
   if (c != nullptr) c->completed.push({this, nullptr});
 }

@@ -1,4 +1,4 @@
-// Calls of the request model.
+// The functions of the request model (mercury.h).
 #include <mercury.h>
 
 #include "lib/layers/mercury/runtime.hpp"

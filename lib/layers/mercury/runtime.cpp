@@ -7,10 +7,10 @@
 namespace mercury {
 namespace {
 
-constexpr unsigned slice_ms = 1;  // between looks at what no callback of the network tells
+constexpr unsigned slice_ms = 1;  // between checks of conditions that change without a callback of the network
 
 uint64_t new_cookie() {
-  // Not the number of a call of an earlier process at this address.
+  // An earlier process at this address used other numbers, so this process ignores late responses to it.
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count()) << 12 | 1;
 }
@@ -53,7 +53,7 @@ void runtime::on_message(na_addr_t source, na_tag_t tag, const void* data, size_
 }
 
 void runtime::refuse(na_addr_t source, na_tag_t tag) {
-  // Cookie 0, as the request has not been read.
+  // Cookie 0, as the request has not been decoded.
   response_header h;
   h.result = HG_NOMEM_ERROR;
   char answer[sizeof h];
@@ -69,7 +69,7 @@ void runtime::on_departure(na_addr_t peer) {
 
 call* runtime::next_call(unsigned timeout_ms, const callback_context* also) {
   const auto has_completed = [also] { return also != nullptr && !also->completed.is_empty(); };
-  // Another thread may take what this one has seen.
+  // Loop, as another thread may take the call whose arrival ended the wait.
   deadline limit(timeout_ms);
   for (;;) {
     const bool is_there = network->wait(limit, [&] { return has_calls() || has_completed(); });
@@ -95,7 +95,7 @@ bool runtime::wait(request& r, unsigned timeout_ms) {
       continue;
     }
     if (limit.left() == 0) return r.is_done();
-    // Another thread executes or answers it.
+    // A call of this process: another thread executes and answers it.
     std::unique_lock guard(local_lock_);
     local_changed_.wait_for(guard, std::chrono::milliseconds(slice_ms), [&r] { return r.is_done(); });
     guard.unlock();
@@ -104,7 +104,7 @@ bool runtime::wait(request& r, unsigned timeout_ms) {
 }
 
 void runtime::finished_local() {
-  { std::lock_guard guard(local_lock_); }  // whoever has looked sleeps now
+  { std::lock_guard guard(local_lock_); }  // a thread that has checked the condition holds the lock until it sleeps
   local_changed_.notify_all();
 }
 

@@ -1,4 +1,4 @@
-// What HG_Init() makes.
+// The state of HG between HG_Init() and HG_Finalize().
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace mercury {
 
-/// Calls that wait for a thread that executes them. Thread-safe.
+/// Calls that wait for a thread to execute them. Thread-safe.
 class call_queue {
  public:
   void push(call* c) {
@@ -42,29 +42,30 @@ class call_queue {
   lci::spinlock lock_;
   call* first_ = nullptr;
   call* last_ = nullptr;
-  std::atomic<bool> is_empty_{true};  // so that looking needs no lock
+  std::atomic<bool> is_empty_{true};  // read without the lock
 };
 
-/// The state of HG in a process: the old interface has one. Made by HG_Init(), freed by HG_Finalize(); between them
-/// thread-safe.
+/// The state of HG. One for each process, since Mercury's old interface has no object for it. Created by HG_Init(),
+/// freed by HG_Finalize(), owned by `the_state`. Thread-safe.
 class runtime final : private na::direct_receiver {
  public:
   explicit runtime(std::shared_ptr<lane> network);
   ~runtime();
 
-  /// Waits until nothing is under way, or the limit. False if handles or requests are still in use then.
+  /// Waits until no call, request or operation of the network is outstanding, or until the limit. Returns false if some
+  /// are still in use.
   bool drain(unsigned timeout_ms);
 
-  /// The next call to execute; null if there is none within the limit, or if a call has completed in the context.
+  /// Waits for a call to execute. Returns null after the limit, or when an entry is in the completion queue of `also`.
   call* next_call(unsigned timeout_ms, const callback_context* also = nullptr);
-  /// Waits for a request.
+  /// Waits until the request completes. Returns whether it has.
   bool wait(request& r, unsigned timeout_ms);
 
   void arrived(call* c) { arrived_calls_.push(c); }
   bool has_calls() const { return !arrived_calls_.is_empty() || !local_calls.is_empty(); }
   void finished_local();
   uint64_t first_cookie() const { return first_cookie_; }
-  /// A free request, or a new one.
+  /// Takes a request from the pool, which creates one if none is free.
   request* take_request();
   call* take_call() {
     return calls.take([this](size_t) { return std::make_unique<call>(*this); });
@@ -77,24 +78,24 @@ class runtime final : private na::direct_receiver {
   pool<request> requests;
   pool<call> calls;
   call_queue local_calls;
-  std::atomic<uint32_t> operations{0};  // of the network, whose callbacks have not run
+  std::atomic<uint32_t> operations{0};  // operations of the network whose callbacks have not run
 
  private:
   void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
   void on_departure(na_addr_t peer) override;
-  /// Answers a call that there is no memory for.
+  /// Answers a call for which no memory can be allocated.
   void refuse(na_addr_t source, na_tag_t tag);
 
   call_queue arrived_calls_;
   lci::mpmc_array<request*> by_number_;  // requests
 
-  std::mutex local_lock_;  // of local_changed_
+  std::mutex local_lock_;  // for local_changed_
   std::condition_variable local_changed_;
 
   const uint64_t first_cookie_;
 };
 
-/// The runtime; null, and a line on standard error, outside of HG_Init() and HG_Finalize().
+/// The runtime. Prints a line and returns null if HG_Init() has not been called.
 runtime* current(const char* function);
 
 }  // namespace mercury

@@ -1,4 +1,4 @@
-// The only variables of the process: the old interface has no object for them.
+// The global state of the layer. Mercury's old interface has no object that could own it.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace mercury {
 class runtime;
 class bulk_runtime;
 
-/// `hg` and `bulk` are written with the lock, by the functions that initialize and finalize, and read without by all
-/// others, which must not run at the same time.
+/// The initializing and finalizing functions write `hg` and `bulk` under the lock. All other functions read them
+/// without the lock; programs must not run them concurrently with the former.
 struct state {
   std::mutex lock;
   std::atomic<runtime*> hg{nullptr};
@@ -21,10 +21,10 @@ struct state {
 };
 extern state the_state;
 
-/// With the lock. A lane of the class: that of the other part, if it has the same class.
+/// A lane of the class; HG and bulk transfers share one if they use the same class. The caller holds the lock.
 std::shared_ptr<lane> lane_for(na_class_t* na);
 
-/// With the lock.
+/// The implementation of HG_Bulk_init(). The caller holds the lock.
 hg_return_t init_bulk(const char* function, na_class_t* na);
 hg_return_t finalize_bulk(const char* function);
 

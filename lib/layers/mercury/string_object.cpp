@@ -1,4 +1,4 @@
-// mercury_string_object.h.
+// The functions of mercury_string_object.h.
 #include <mercury_string_object.h>
 
 #include <cstdlib>

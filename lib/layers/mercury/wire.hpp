@@ -1,5 +1,4 @@
-// What HG sends: a header and the encoded arguments or result. Integers are in little-endian order, which processor.hpp
-// asserts.
+// The messages of HG: a header, then encoded arguments or a result. Integers are little-endian.
 #pragma once
 
 #include <mercury_types.h>
@@ -18,7 +17,7 @@ constexpr uint32_t response_magic = 0x73524748;  // "HGRs"
 
 enum request_flags : uint8_t {
   arguments_are_elsewhere = 1,  // the payload is a serialized memory handle of the caller
-  takes_parts = 2,              // the caller takes a result in several responses; HG does not
+  takes_parts = 2,              // the caller accepts a result in several responses (lci/rpc.hpp does, HG does not)
 };
 
 struct request_header {
@@ -26,20 +25,20 @@ struct request_header {
   uint8_t version = wire_version;
   uint8_t flags = 0;
   uint16_t unused = 0;
-  uint32_t id = 0;               // of the function
-  uint32_t name_hash = 0;        // of its name, by another function, so that two names with one id are told apart
-  uint64_t cookie = 0;           // which the response repeats
+  uint32_t id = 0;               // of the function: a hash of its name
+  uint32_t name_hash = 0;        // a second hash of its name, to detect two names with the same id
+  uint64_t cookie = 0;           // identifies the call; the response repeats it
   uint64_t arguments = 0;        // bytes of encoded arguments
-  uint32_t payload = 0;          // bytes that follow
-  uint32_t elsewhere_check = 0;  // of the encoded arguments, if they are elsewhere
+  uint32_t payload = 0;          // bytes that follow the header
+  uint32_t elsewhere_check = 0;  // checksum of the encoded arguments, if arguments_are_elsewhere
   uint32_t signature = 0;        // a hash of the types of arguments and result; 0: unknown, as from HG
-  uint32_t check = 0;            // of header and payload, without this member
+  uint32_t check = 0;            // checksum of header and payload, without this member
 };
 static_assert(sizeof(request_header) == 48);
 
 enum response_flags : uint8_t {
-  explains = 1,  // of a failure: the payload describes it
-  is_part = 2,   // the payload is a part_header, and a part of the result
+  explains = 1,  // the call has failed, and the payload describes why
+  is_part = 2,   // the payload is a part_header and a part of the result
 };
 
 struct response_header {
@@ -49,19 +48,19 @@ struct response_header {
   uint8_t unused[2] = {};
   int32_t result = 0;  // an hg_return_t
   uint32_t payload = 0;
-  uint64_t cookie = 0;  // 0 if the request could not be read
+  uint64_t cookie = 0;  // the request's; 0 if the request could not be decoded
   uint32_t unused2 = 0;
   uint32_t check = 0;
 };
 static_assert(sizeof(response_header) == 32);
 
-/// Of a result in parts, which may arrive in any order.
+/// Precedes each part of a result that is sent in parts. Parts may arrive in any order.
 struct part_header {
   uint64_t total = 0;   // bytes of the result
-  uint64_t offset = 0;  // of this part
+  uint64_t offset = 0;  // of this part in the result
 };
 
-/// The checksum of a message whose header's last member is the checksum.
+/// The checksum of a message. It covers header and payload, but not the header's last member, which stores it.
 template <class Header>
 uint32_t check_of(const void* message, size_t payload) {
   constexpr size_t before = sizeof(Header) - sizeof(uint32_t);
@@ -69,7 +68,7 @@ uint32_t check_of(const void* message, size_t payload) {
   return payload > 0 ? message_check(value, static_cast<const char*>(message) + sizeof(Header), payload) : value;
 }
 
-/// Writes the header, with its checksum, before a payload that is in place.
+/// Computes the checksum, and writes the header in front of a payload that is already in the buffer.
 template <class Header>
 void seal(Header h, void* message) {
   std::memcpy(message, &h, sizeof h);
@@ -77,8 +76,8 @@ void seal(Header h, void* message) {
   std::memcpy(message, &h, sizeof h);
 }
 
-/// Reads the header of a message of `size` bytes; the reason if the message is damaged or none of ours. No member is
-/// used before the checksum has been verified, but `payload`, which is compared with the size.
+/// Reads the header of a message of `size` bytes. Returns an error code if the message is damaged or of another
+/// protocol. Before the checksum has been verified, it trusts no member: it compares `payload` with the size first.
 template <class Header>
 hg_return_t open(const void* message, size_t size, bool is_exact, Header& h) {
   const Header ours;

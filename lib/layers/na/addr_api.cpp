@@ -13,7 +13,7 @@ na_return_t NA_Addr_lookup(na_class_t* na_class, na_context_t* context, na_cb_t 
   if (const na_return_t bad = check(function, na_class, context)) return bad;
   if (const na_return_t bad = check_not_null(function, "name", name)) return bad;
   return na::guarded(function, [&] {
-    (void)na::url::parse(name);  // what is no name is an error now
+    (void)na::url::parse(name);  // a malformed name fails here, not in the callback
     na::operation* const op = na_class->begin(context, NA_CB_LOOKUP, callback, arg);
     op->found = NA_ADDR_NULL;
     na::tell(op_id, na::operation_pool::id_of(*op));
@@ -40,7 +40,7 @@ na_return_t NA_Addr_free(na_class_t* na_class, na_addr_t value) {
   constexpr const char* function = "NA_Addr_free";
   if (const na_return_t bad = check(function, na_class)) return bad;
   addr a;
-  // Addresses need no memory, and one of a peer that has gone is freed, too.
+  // Addresses own no memory. The program may also free the address of a peer that has disconnected.
   const na_return_t code = check(function, na_class, value, &a);
   return code == NA_INVALID_PARAM ? code : NA_SUCCESS;
 }

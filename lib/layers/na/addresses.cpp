@@ -5,7 +5,7 @@
 namespace na {
 namespace {
 
-constexpr uint64_t magic = uint64_t{0xa} << 60;  // no user's pointer begins so
+constexpr uint64_t magic = uint64_t{0xa} << 60;  // differs from the top bits of all user-space pointers
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The processes that this one knows, and the values of type na_addr_t, which stand for them.
+// The table of connected processes, and the na_addr_t values that identify them.
 #pragma once
 
 #include <na.h>
@@ -12,14 +12,14 @@
 
 namespace na {
 
-/// A value of na_addr_t: no pointer, but the class, the core's id of the peer, and a generation that tells the peer
-/// from those that have the id later. So addresses need no memory, and one that is stale or invented is recognised.
+/// The contents of an na_addr_t, which is not a pointer: class, the core's id of the peer, and a generation. Peers that
+/// reuse the id later have other generations. So addresses own no memory, and stale or invented ones are detected.
 struct addr {
   uint32_t rank = 0;
   uint32_t generation = 0;
 };
 
-/// Fixed array of peers, by the core's id; the own process is 0. Thread-safe. Its mutex guards names and identities;
+/// Fixed array of peers, by the core's id; id 0 is this process. Thread-safe. Its mutex guards names and identities;
 /// generations are atomic, as each message reads one.
 class address_book {
  public:
@@ -28,23 +28,23 @@ class address_book {
   /// For ids up to `last`. `number` is the class's, of which 8 bits are used.
   address_book(uint32_t last, uint32_t number);
 
-  /// The peer with this id is another one from now on. Returns its address.
+  /// Assigns the id to a new peer. Returns its address; addresses of the previous peer are stale.
   na_addr_t assign(uint32_t rank, const identity& who, const std::string& name);
-  /// The peer with this id has gone, if it is still that one: its addresses are stale.
+  /// Makes the addresses of a failed or disconnected peer stale. No effect if the id belongs to another peer already.
   void forget(addr peer);
   /// NA_ADDR_NULL if no peer is of that identity.
   na_addr_t find(const identity& who) const;
-  /// Likewise by name, which tells processes that do not listen.
+  /// Likewise by name. Finds also peers that do not listen.
   na_addr_t find(const std::string& name) const;
   /// False: the address is stale.
   bool name_of(addr peer, std::string* name) const;
 
-  /// The address of the peer that has the id now.
+  /// The address of the current peer with this id.
   na_addr_t of(uint32_t rank) const { return encode({rank, generation(rank)}); }
   addr current(uint32_t rank) const { return {rank, generation(rank)}; }
   /// False if the value is no address of this class.
   bool decode(na_addr_t value, addr* to) const;
-  /// Whether the peer is still there.
+  /// Whether the address is not stale.
   bool valid(addr peer) const { return generation(peer.rank) == peer.generation; }
   /// The same, sequentially consistent, as forget() is.
   bool still_valid(addr peer) const {
@@ -54,8 +54,8 @@ class address_book {
 
  private:
   struct peer {
-    // Odd while there is a peer. Release in assign() and forget(), with the mutex; A1: acquire in generation(), so that
-    // who sees a peer's generation sees what was received before it.
+    // Odd while there is a peer. assign() and forget() store with release, under the mutex. A1: generation() loads with
+    // acquire, so a thread that reads a peer's generation also sees the peer's introduction.
     std::atomic<uint32_t> generation{0};
     identity who{};
     std::string name;

@@ -1,4 +1,4 @@
-// What the functions of na.h check first. Each of these prints what is wrong, and returns a code other than NA_SUCCESS.
+// Checks of arguments of the functions of na.h. Each prints a line for misuse and returns an error code.
 #pragma once
 
 #include <na.h>
@@ -19,7 +19,7 @@ inline na_return_t check(const char* function, const na_class_t* c, const na_con
                      : refuse(NA_INVALID_PARAM, function, "context is no context of this class, or was destroyed");
 }
 
-/// The address of a peer that has gone is no misuse.
+/// A stale address is not misuse, since the program can't know when a peer disconnects: no line is printed for it.
 inline na_return_t check(const char* function, const na_class_t* c, na_addr_t value, addr* to) {
   if (value == NA_ADDR_NULL) return refuse(NA_INVALID_PARAM, function, "the address is NA_ADDR_NULL");
   if (!c->book->decode(value, to)) return refuse(NA_INVALID_PARAM, function, "the address is none of this class");

@@ -51,7 +51,7 @@ void background::run(na_class& c) {
   while (!changed_.wait_for(lock, pause, [this] { return stops_; })) {
     lock.unlock();
     pause = longest_pause;
-    // Both may miss that a thread begins just now, which then does the same work beside this one.
+    // Relaxed loads may miss a thread that has just begun to make progress. Then both do so, which is harmless.
     if (!c.attended.exchange(false, std::memory_order_relaxed) && !c.led.load(std::memory_order_relaxed))
       guarded("NA_Progress", [&] {
         if (progress_until_quiet(c)) pause = shortest_pause;

@@ -1,4 +1,4 @@
-// Progress of a class that the program neglects for a while.
+// Progress of a class while the program makes none.
 #pragma once
 
 #include <condition_variable>
@@ -9,9 +9,9 @@ struct na_class;
 
 namespace na {
 
-/// A thread that makes progress while no thread of the program does: so a lookup ends although the process that is
-/// looked up computes, or waits in another class. It looks every 20 ms, and each millisecond while something happens.
-/// Owned by the class; start() and stop() are for its constructor and destructor.
+/// A thread that makes progress while no thread of the program does. So a process answers lookups while it computes, or
+/// waits in another class. It checks every 20 ms, and every millisecond while messages arrive. Owned by the class,
+/// whose constructor and destructor call start() and stop().
 class background {
  public:
   ~background() { stop(); }

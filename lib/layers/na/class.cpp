@@ -118,6 +118,6 @@ void na_class::posted(operation* op, lci::operation_t name) {
 void na_class::start(operation* op) { waiting.start(*this, op); }
 
 void na_class::done_with(operation* op) {
-  // Acquire and release: the second sees all that the first has done with it.
+  // Acquire and release: the second caller, which frees the operation, sees all writes of the first.
   if (op->one_is_done.exchange(true, std::memory_order_acq_rel)) operations.give_back(op);
 }

@@ -1,4 +1,4 @@
-// A class: a runtime of the core, which is a job of one rank, and the peers that it is connected with.
+// An NA class: a runtime of the core with one rank, and the peers that are connected with it.
 #pragma once
 
 #include <na.h>
@@ -20,12 +20,13 @@
 #include "lib/layers/na/url.hpp"
 #include "lib/layers/na/waiting_posts.hpp"
 
-/// Owns all that is of the network; contexts and handles of memory are the program's. Thread-safe.
+/// The implementation of na_class_t. Owns runtime, device, peers and operations; the program owns contexts and memory
+/// handles. Thread-safe.
 struct na_class {
   static constexpr uint64_t alive = 0x6e615f636c617373;  // "na_class"
 
-  /// Throws what the core throws: lci::resource_error if the port is taken, lci::invalid_argument_error for an address
-  /// that other hosts reach if it is not configured who may connect.
+  /// Throws lci::resource_error if the port is in use, lci::invalid_argument_error if other hosts can reach the address
+  /// but no configuration says which of them may connect, and other exceptions of the core.
   na_class(const na::url& at, bool listen);
   ~na_class();
   na_class(const na_class&) = delete;
@@ -37,25 +38,27 @@ struct na_class {
     if (!attended.load(std::memory_order_relaxed)) attended.store(true, std::memory_order_relaxed);
     return advance();
   }
-  /// The same, for the thread that steps in where the program makes no progress.
+  /// The same, for the thread of `neglected`.
   bool advance();
-  /// A wait of the core has thrown this.
+  /// Makes the addresses of a peer stale whose failure a wait of the core has reported.
   void forget_failed(const lci::peer_failure_error& e);
-  /// Puts the operation into its context's queue.
+  /// Completes the operation: adds it to its context's queue.
   void finish(na::operation* op, lci::status_t status);
-  /// Takes an operation for a post of this context, and fills in what all have.
+  /// Allocates an operation and sets the members that all types of operations use.
   na::operation* begin(na_context_t* context, na_cb_type_t type, na_cb_t callback, void* arg);
-  /// Posts it. False: the core returns `retry`. Throws what posts throw, peer_failure_error also for a stale address.
+  /// Posts the operation. Returns false if the core returns `retry`. Throws what the core's posts throw;
+  /// peer_failure_error also for a stale address.
   bool post(na::operation* op);
-  /// Starts it: posts it now, or when the core takes it. On an exception it is the caller's again.
+  /// Posts the operation now, or from progress if the core returns `retry`. If this throws, the caller still owns it.
   void start(na::operation* op);
-  /// The core has taken it, under this name; for operations whose `one_is_done` was false.
+  /// Stores the core's name of a posted operation, for cancelling; for operations whose `one_is_done` was false.
   void posted(na::operation* op, lci::operation_t name);
-  /// Each of the posting thread and the thread that has run the callback calls this once; the second frees it.
+  /// Called once by the posting thread and once by the thread that has run the callback; the second call frees the
+  /// operation.
   void done_with(na::operation* op);
 
-  /// Calls `f`, which posts. The core refuses the id of a peer that has left as an invalid one: here it is the failure
-  /// of a peer.
+  /// Calls `f`, which posts. The core throws invalid_argument_error for the id of a disconnected peer; this function
+  /// throws peer_failure_error instead.
   template <class F>
   auto with_peer(na::addr peer, F f) {
     try {
@@ -69,7 +72,7 @@ struct na_class {
   uint64_t magic = alive;
   const bool self_only;
   const na::identity who;
-  std::string name;  // of this process, for others
+  std::string name;  // by which other processes look this one up
   lci::runtime_t runtime;
   lci::net_context_t network;
   lci::device_t device;
@@ -81,10 +84,10 @@ struct na_class {
   na::unexpected_messages unexpected;
   na::lookups searching;
   na::background neglected;
-  std::atomic<bool> attended{false};  // a thread of the program has made progress since `neglected` looked last
+  std::atomic<bool> attended{false};  // a thread of the program has made progress since the last check of `neglected`
 
-  // Whether a thread makes progress in the core and waits there. Other threads in NA_Progress() sleep until it leaves
-  // and wakes one of them (progress.cpp).
+  // Whether some thread is the leader, which makes progress and sleeps in the core. Other threads in NA_Progress()
+  // sleep until the leader returns and wakes one of them (progress.cpp).
   std::atomic<bool> led{false};
   std::mutex contexts_mutex;
   std::vector<na_context_t*> contexts;
@@ -97,11 +100,11 @@ struct na_class {
 
 namespace na {
 
-/// The largest message of either kind. A message of the core's takes a packet, so that posts end at once.
+/// Bytes of the largest expected or unexpected message. Fits in a packet of the core, so sends complete when posted.
 constexpr na_size_t max_message = 4096;
 
-/// Whether the argument is a class that was not finalized. Reads freed memory for one that was: a C
-/// program can't be warned otherwise.
+/// Whether the argument is a class that was not finalized. For a finalized one this reads freed memory, which detects
+/// most such errors of C programs.
 inline bool valid(const na_class_t* c) { return c != nullptr && c->magic == na_class_t::alive; }
 
 }  // namespace na

@@ -9,7 +9,7 @@
 using na::operation;
 
 namespace {
-constinit std::atomic<uint64_t> last_serial{0};  // threads remember contexts that may have been destroyed
+constinit std::atomic<uint64_t> last_serial{0};  // never reused: threads keep numbers of contexts that were destroyed
 }  // namespace
 
 na_context::na_context(na_class_t* of)
@@ -27,18 +27,19 @@ void na_context::signal(lci::status_t status) {
   auto* const op = static_cast<operation*>(status.user_context);
   op->result = status;
   op->next = nullptr;
-  // The program may run the callback at once, and then destroy the context, which waits until this thread has left it.
+  // As soon as the lock is released, another thread may run the callback, and then destroy the context. The destructor
+  // waits for this scope.
   struct scope {
     std::atomic<int>& n;
     ~scope() { n.fetch_sub(1, std::memory_order_release); }  // G1: pairs with G2
   };
-  signalling_.fetch_add(1, std::memory_order_relaxed);  // seen by who takes the operation: both hold the lock
+  signalling_.fetch_add(1, std::memory_order_relaxed);  // pop() of the operation takes the lock later, so it sees this
   const scope here{signalling_};
   {
     const std::lock_guard guard(lock_);
     (first_ == nullptr ? first_ : last_->next) = op;
     last_ = op;
-    n_.fetch_add(1, std::memory_order_seq_cst);  // S3; the next line, and any(), are S4
+    n_.fetch_add(1, std::memory_order_seq_cst);  // S3; S4 are the loads of `leading` and any() below
   }
   if (leading.load(std::memory_order_seq_cst))
     lci::comp_signal_x(leader_s, lci::status_t(lci::errorcode_t::done)).runtime(owner->runtime)();

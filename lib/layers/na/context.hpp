@@ -1,5 +1,5 @@
-// A context: a queue of operations that have completed, and whose callbacks NA_Trigger() runs; and the sleep of those
-// who wait for them.
+// A context: a queue of completed operations, whose callbacks NA_Trigger() runs, and the sleep of threads that wait for
+// them.
 #pragma once
 
 #include <na.h>
@@ -15,11 +15,11 @@
 
 namespace na {
 
-/// Threads that sleep until another one changes something. Thread-safe.
+/// Threads that sleep until another thread changes a condition. Thread-safe.
 ///
-/// No wake-up is lost: a sleeper counts itself (S1), then looks whether there is something to do (S2); who changes
-/// something does so (S3), then reads the count (S4). All four are sequentially consistent, so either the sleeper sees
-/// the change, or it is seen and woken. S2 and S3 are the caller's.
+/// No wake-up is lost: a sleeper increments the count (S1), then checks the condition (S2); a thread that changes the
+/// condition does so (S3), then reads the count (S4). All four accesses are sequentially consistent, so either the
+/// sleeper sees the change, or the other thread sees the sleeper and wakes it. The callers do S2 and S3.
 class sleepers {
  public:
   bool any() const { return n_.load(std::memory_order_seq_cst) != 0; }  // S4
@@ -43,33 +43,33 @@ class sleepers {
 
 }  // namespace na
 
-/// Owned by the program. Thread-safe. As a completion object of the core it is signalled with the operation as
-/// user_context.
+/// The implementation of na_context_t. Owned by the program. Thread-safe. It is a completion object of the core: the
+/// core signals it with the operation as user_context.
 struct na_context final : lci::comp_impl_t {
   static constexpr uint64_t alive = 0x6e615f636f6e7478;  // "na_contx"
 
   explicit na_context(na_class_t* of);
   ~na_context() override;
 
-  /// Adds an operation that has completed, and wakes who waits for it.
+  /// Adds a completed operation and wakes the threads that wait for the context.
   void signal(lci::status_t status) override;
-  /// Takes one, or null.
+  /// Takes the oldest completed operation; null if there is none.
   na::operation* pop();
   bool any() const { return n_.load(std::memory_order_seq_cst) != 0; }
-  /// A callback has run: whoever waits looks again.
+  /// Wakes waiting threads after a callback has run, so that they check their conditions again.
   void end_round();
   lci::comp_t comp() { return lci::comp_t(this); }
 
   uint64_t magic = alive;
   na_class_t* const owner;
-  const uint64_t serial;             // no other context of the process ever has it; not 0
-  std::atomic<uint64_t> rounds{0};   // of callbacks
-  na::sleepers followers;            // who make no progress
-  std::atomic<bool> leading{false};  // a thread that waits for this context makes progress
-  lci::comp_t leader_s;              // the counter that it waits for
+  const uint64_t serial;             // unique in the process, never 0
+  std::atomic<uint64_t> rounds{0};   // number of callbacks that have run
+  na::sleepers followers;            // threads that wait while another thread is the leader
+  std::atomic<bool> leading{false};  // the leader waits for this context
+  lci::comp_t leader_s;              // the counter on which the leader sleeps
 
  private:
-  lci::spinlock lock_;  // of the list
+  lci::spinlock lock_;  // guards the list
   na::operation* first_ = nullptr;
   na::operation* last_ = nullptr;
   std::atomic<uint32_t> n_{0};

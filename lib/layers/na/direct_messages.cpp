@@ -9,7 +9,7 @@
 namespace na {
 namespace {
 
-/// The second number that a runtime gives; the first one is that of introductions.
+/// All processes must register remote completions in the same order: introductions first, this one second.
 constexpr lci::rcomp_t rcomp = 2;
 
 lci::comp_attr_t in_place() {
@@ -69,7 +69,7 @@ bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t ta
   if (is_call) {
     if (LCI_UNLIKELY(p.watched.load(std::memory_order_relaxed) != to.generation)) watch(to);
     if (LCI_UNLIKELY(p.unanswered.load(std::memory_order_relaxed) >= most_unanswered)) return false;
-    // Several threads may exceed the bound together, by their number.
+    // Threads check the bound before they increment, so n threads may exceed it by n - 1.
     p.unanswered.fetch_add(1, std::memory_order_relaxed);
   }
   const auto revoke = [&] {
@@ -139,7 +139,7 @@ void NA_Direct_close(na_class_t* na_class) { na_class->direct.detach(); }
 na_return_t NA_Direct_try(na_class_t* na_class, const void* buf, na_size_t buf_size, na_addr_t dest, na_tag_t tag) {
   addr to;
   if (const na_return_t bad = check("NA_Direct_try", na_class, dest, &to)) return bad;
-  if (LCI_UNLIKELY(na_class->waiting.any())) return NA_TIMEOUT;  // after those that wait
+  if (LCI_UNLIKELY(na_class->waiting.any())) return NA_TIMEOUT;  // queued messages are sent first
   return na::guarded("NA_Direct_try",
                      [&] { return na_class->direct.send(to, buf, buf_size, tag) ? NA_SUCCESS : NA_TIMEOUT; });
 }

@@ -1,4 +1,4 @@
-// What NA says of misuse and failures: a code for the program, and a line for its user.
+// Errors of NA: a code for the program and a line on standard error.
 #pragma once
 
 #include <na.h>
@@ -13,12 +13,12 @@ namespace na {
 na_return_t refuse(na_return_t code, const char* function, const char* format, ...) noexcept
     __attribute__((format(printf, 3, 4)));
 
-/// The code of what an operation's status says. `cancelled`: whether the program has cancelled the operation; without
-/// that, `cancelled` means that the peer has left.
+/// Translates the status of an operation to a code of NA. `cancelled`: the program has cancelled the operation. If it
+/// has not, the core's status `cancelled` means that the peer has disconnected.
 na_return_t code_of(lci::status_t status, bool cancelled) noexcept;
 
-/// Calls `f`, which returns a code, and makes codes of exceptions, since a C program can't catch them. The failure of a
-/// peer is not the program's error, so nothing is printed for it.
+/// Calls `f`, which returns a code, and translates exceptions to codes, since a C program can't catch them. Prints a
+/// line for each exception except peer_failure_error, which is no error of the program.
 template <class F>
 na_return_t guarded(const char* function, F f) noexcept {
   try {

@@ -1,4 +1,4 @@
-// What tells processes apart, whatever their connections and names.
+// The identity of an NA class, which does not depend on its connections and name.
 #pragma once
 
 #include <sys/random.h>
@@ -8,12 +8,12 @@
 
 namespace na {
 
-/// Random, so that a process that listens where another one did before has another identity.
+/// Random, so that a process that listens on the address of an earlier process has another identity.
 using identity = std::array<uint8_t, 16>;
 
 inline identity new_identity() {
   identity id{};
-  // A request of so few bytes is not interrupted by signals.
+  // Signals do not interrupt a request of at most 256 bytes.
   [[maybe_unused]] const ssize_t n = getrandom(id.data(), id.size(), 0);
   return id;
 }

@@ -12,11 +12,13 @@ namespace {
 using kind = introduction::kind;
 using std::chrono::milliseconds;
 
-/// The first number that a runtime gives, so that each process knows the other's.
+/// All processes must register remote completions in the same order, so that each knows the number at its peers. This
+/// one is the first.
 constexpr lci::rcomp_t rcomp = 1;
-/// A question is repeated, since a post to a peer that has left says so, while no message comes from it.
+/// A question is repeated after this time: only a post reports that the peer has disconnected.
 constexpr milliseconds repetition{200};
-/// A process that refuses a claim is known here within a round trip, unless it knows a connection that has ended here.
+/// After a refused claim, the other connection is established here within about a round trip. It is not if the peer has
+/// not yet noticed that an older connection has ended; this limits the wait for it.
 constexpr milliseconds longest_disagreement{500};
 
 lci::comp_attr_t in_place() {
@@ -99,7 +101,7 @@ void introductions::signal(lci::status_t status) {
       default: {
         const std::lock_guard guard(mutex_);
         const auto asked = asked_.find(m.number);
-        if (asked == asked_.end() || asked->second.rank != rank) break;  // answered before
+        if (asked == asked_.end() || asked->second.rank != rank) break;  // a second answer to a repeated question
         asked->second.is_answered = true;
         asked->second.answer = m;
       }
@@ -151,7 +153,7 @@ na_addr_t introductions::claim(uint32_t rank, const introduction& other, clock::
     if (claimed_.count(other.who) == 0) {
       if (const na_addr_t known = book.find(other.who); known != NA_ADDR_NULL) return known;
       claimed_[other.who] = rank;
-      // Before the claim is sent: the other one may send by this connection as soon as it has accepted.
+      // Assign before the claim is sent: the other process may use this connection as soon as it has accepted.
       class_.unexpected.on_new_peer(rank);
       mine = book.assign(rank, other.who, other.name);
     }
@@ -173,7 +175,7 @@ na_addr_t introductions::claim(uint32_t rank, const introduction& other, clock::
     book.forget(as);
     ended();
   }
-  // The other process, or another search of this one, has a connection, or is about to have one.
+  // The other process, or another lookup of this one, has claimed another connection. Wait until it is established.
   for (const clock::time_point late = clock::now() + longest_disagreement;;) {
     {
       const std::lock_guard guard(mutex_);

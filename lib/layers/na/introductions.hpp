@@ -1,4 +1,4 @@
-// How two processes learn, after the core has connected them, who the other one is, and agree on one connection.
+// The handshake on a new connection: two processes exchange identities and names, and agree on one connection.
 #pragma once
 
 #include <na.h>
@@ -18,47 +18,46 @@ struct na_class;
 
 namespace na {
 
-/// An active message of fixed size, so that no length is ever trusted.
+/// A message of the handshake. It has a fixed size, so the receiver needs no length from the sender.
 struct introduction {
-  static constexpr uint64_t version = 0x4e4120696e7432;  // changed with this struct
+  static constexpr uint64_t version = 0x4e4120696e7432;  // to be changed whenever this struct changes
   enum class kind : uint32_t {
-    who_are_you,  // by the connecting process
+    who_are_you,  // from the connecting process
     i_am,         // the answer: identity and name
-    claim,        // by the connecting process: messages shall take this connection
-    accepted,     // the answers
+    claim,        // from the connecting process: use this connection for messages
+    accepted,     // the answers to a claim
     refused,
   };
 
   uint64_t magic = version;
-  uint64_t number = 0;  // of the question, which its answer repeats
+  uint64_t number = 0;  // number of the question; its answer repeats it
   kind what = kind::who_are_you;
   uint32_t unused = 0;
   identity who{};
   char name[256] = {};
 };
 
-/// Messages that name a peer must come through one connection, as receives name it by its id. So the connecting
-/// process first asks who is there, and then claims the connection. A claim is refused by a process that knows
-/// the other one already, and by one that has claimed a connection with it and has the smaller identity. If both have
-/// claimed, neither knew the other one before, and their identities decide in the same way in both: so one connection
-/// is left.
+/// Runs the handshakes of a class. Owned by the class. Thread-safe.
 ///
-/// Receives the introductions of a class. Thread-safe.
+/// Two processes must have one connection only, since receives name a peer by its connection's id. So the connecting
+/// process first requests the peer's identity, and then claims the connection. A process refuses a claim if it has a
+/// connection with the claimant already, or if it has claimed one itself and its identity is the smaller one. If both
+/// have claimed, both compare the same two identities, so exactly one of the connections remains.
 class introductions final : public lci::comp_impl_t {
  public:
   using clock = std::chrono::steady_clock;
 
   explicit introductions(na_class& c);
-  /// Registers with the class's runtime. Throws what that throws.
+  /// Registers with the class's runtime. Throws exceptions of the core.
   void open();
   void signal(lci::status_t status) override;
 
-  /// Exchanges names with the process at the other end of a new connection. Returns the process's address. Where two
-  /// processes have connected to each other at once, that is the address of the other connection, and this function has
-  /// closed the new one. NA_ADDR_NULL: the other process still uses an older connection, which is closed at this end.
-  /// Throws lci::peer_failure_error if the process does not answer before `end`, or when `give_up` becomes true.
+  /// Runs the handshake on a new connection and returns the address of the process at its other end. If both processes
+  /// have connected to each other, and the other connection was chosen, this closes the new one and returns the address
+  /// of the other. Returns NA_ADDR_NULL if the peer has not yet noticed that an older connection has ended.
+  /// Throws lci::peer_failure_error if the peer does not answer before `end`, or when `give_up` becomes true.
   na_addr_t introduce(uint32_t rank, clock::time_point end, const std::atomic<bool>& give_up);
-  /// The peer with this id has failed.
+  /// Ends the handshakes with a peer that has failed.
   void on_failure(uint32_t rank);
 
  private:
@@ -78,7 +77,7 @@ class introductions final : public lci::comp_impl_t {
   na_class& class_;
   std::mutex mutex_;
   std::map<uint64_t, question> asked_;    // under mutex_
-  std::map<identity, uint32_t> claimed_;  // under mutex_: whose verdict has not come; values are ids
+  std::map<identity, uint32_t> claimed_;  // under mutex_: ids of connections whose claims have no answer yet
   uint64_t next_ = 1;                     // under mutex_
 };
 

@@ -1,4 +1,4 @@
-// Classes and contexts: their begin and end.
+// Creation and destruction of classes and contexts.
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Classes of this process so far: tells their addresses apart. It is all that NA has beside its objects.
+/// Number of classes that this process has created. Addresses contain it. The only global state of NA.
 std::atomic<uint32_t> n_classes{0};
 
-/// Of a process that does not listen: no one finds it, but those whom it has connected with.
+/// The name of a process that does not listen. Only processes that it has connected to can look it up.
 std::string name_without_place(const na::identity& who) {
   std::string name = "tcp://127.0.0.1:0/";
   for (const uint8_t byte : who) {
@@ -27,13 +27,15 @@ std::string name_without_place(const na::identity& who) {
   return name;
 }
 
-/// Where a class listens, as the core writes it. Hosts of other protocols are no hosts of the Internet.
+/// The address on which a class listens, in the core's syntax. Names of other protocols have no IP host: for them it is
+/// the loopback address.
 std::string listening_place(const na::url& at) {
   const bool is_host = at.protocol == "tcp" || at.protocol == "ib" || at.protocol == "verbs" || at.protocol.empty();
   return is_host ? at.core_url("127.0.0.1") : na::url().core_url("127.0.0.1");
 }
 
-/// What others call a class that listens there: with the port that was chosen, and a host that they can reach.
+/// The name of a class that listens at `place`: the host, or this host's name for a wildcard address, and the port of
+/// `address`, which the system has chosen if `place` has none.
 std::string name_of_place(const std::string& place, const std::string& address) {
   std::string host = place.substr(0, place.rfind(':'));
   if (host == "tcp://0.0.0.0" || host == "tcp://[::]") {
@@ -60,7 +62,7 @@ void na_class::open(const na::url& at, bool listen) {
   runtime =
       lci::alloc_runtime_x().name("NA").bootstrap("none").max_peers(self_only ? 0 : 1024).alloc_default_device(false)();
   const std::string place = listen && !self_only ? listening_place(at) : "";
-  // Several classes of a process can't have one port.
+  // Passed as an argument, so that LCI_ATTR_PEER_LISTEN does not give several classes of a process the same port.
   network = lci::alloc_net_context_x().name("NA").runtime(runtime).peer_listen(place)();
   device = lci::alloc_device_x().name("NA").runtime(runtime).net_context(network)();
   book = std::make_unique<na::address_book>(static_cast<uint32_t>(std::max(runtime.get_attr_max_peers(), 0)),
@@ -89,7 +91,7 @@ na_class::~na_class() {
   magic = 0;
   searching.stop(*this);
   neglected.stop();
-  // Messages that peers have not taken yet are sent before the connections end.
+  // Drain messages that the network has not sent yet, before the connections close.
   const clock::time_point end = clock::now() + std::chrono::seconds(2);
   na::guarded("NA_Finalize", [&] {
     do progress();
@@ -147,7 +149,7 @@ na_return_t NA_Context_destroy(na_class_t* na_class, na_context_t* context) {
   if (!na::valid(na_class, context))
     return na::refuse(NA_INVALID_PARAM, function, "context is no context of this class");
   return na::guarded(function, [&] {
-    // The core may still write to the memory of operations that have not ended.
+    // The core may still write to buffers of operations that have not ended, so wait for them.
     const clock::time_point end = clock::now() + std::chrono::seconds(10);
     for (bool left = true; left && clock::now() < end;) {
       left = false;

@@ -12,8 +12,8 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// An attempt of the core to connect. It can't be revoked before its time limit, so a search that gives up leaves it to
-/// itself: then it ends the connection if one is made, and is freed.
+/// An outstanding connect of the core, which can't be cancelled. A lookup that gives up calls leave(); then this object
+/// closes the connection, if there is one, and deletes itself when the connect ends.
 class connecting final : public lci::comp_impl_t {
  public:
   explicit connecting(na_class& c) : lci::comp_impl_t(lci::comp_attr_t{}), class_(c) {}
@@ -36,7 +36,7 @@ class connecting final : public lci::comp_impl_t {
     *status = status_;
     return has_ended_;
   }
-  /// The search does not use it any more.
+  /// Called when the lookup no longer needs the result.
   void leave() {
     {
       const std::lock_guard guard(mutex_);
@@ -53,7 +53,7 @@ class connecting final : public lci::comp_impl_t {
   lci::status_t status_;                      // under mutex_
 };
 
-/// The core's id of the process there.
+/// Connects to the process that listens at `where`. Returns the core's id of it.
 int connect(na_class& c, const std::string& where, clock::time_point end, const std::atomic<bool>& give_up) {
   const double seconds = std::chrono::duration<double>(end - clock::now()).count();
   auto made = std::make_unique<connecting>(c);
@@ -78,7 +78,7 @@ int connect(na_class& c, const std::string& where, clock::time_point end, const 
 na_addr_t lookups::find(na_class& c, const std::string& name, const std::atomic<bool>& give_up) {
   const url where = url::parse(name.c_str());
   if (where.self) return c.book->of(0);
-  // The own name, and those of peers that do not listen but have connected.
+  // Names that the table of peers answers: this process's own, and those of peers that do not listen.
   if (const na_addr_t known = c.book->find(where.text);
       known != NA_ADDR_NULL && (where.port == 0 || known == c.book->of(0)))
     return known;
@@ -86,7 +86,7 @@ na_addr_t lookups::find(na_class& c, const std::string& name, const std::atomic<
   if (where.port == 0 || where.host.empty())
     throw lci::invalid_argument_error("the name of a process needs a host and a port, as tcp://host:port");
   const std::string place = where.core_url("");
-  const clock::time_point end = clock::now() + std::chrono::milliseconds(static_cast<int64_t>(patience * 1e3));
+  const clock::time_point end = clock::now() + std::chrono::milliseconds(static_cast<int64_t>(answer_limit * 1e3));
   for (;;) {
     const int rank = connect(c, place, end, give_up);
     if (rank == 0) return c.book->of(0);

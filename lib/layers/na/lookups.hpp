@@ -1,4 +1,4 @@
-// Searches for other processes, each of which ends with a connection.
+// Lookups: from a process's name to a connection and its address.
 #pragma once
 
 #include <na.h>
@@ -16,27 +16,29 @@ struct na_class;
 
 namespace na {
 
-/// A search blocks, in a thread of its own or in the caller's, as it resolves the name. It connects, and ends the new
-/// connection if there is one with that process already (introductions.hpp). Thread-safe.
+/// The lookups of a class. Resolving a name blocks, so an asynchronous lookup has a thread of its own. A lookup
+/// connects, and closes the new connection if there is one with that process already (introductions.hpp). Owned by the
+/// class. Thread-safe.
 class lookups {
  public:
-  /// Seconds that a process may take to answer.
-  static constexpr double patience = 10;
+  /// Seconds within which the process that is looked up must answer.
+  static constexpr double answer_limit = 10;
 
-  /// The address of the process of this name. Throws lci::peer_failure_error if it does not answer,
-  /// lci::invalid_argument_error for what is no name.
+  /// Blocks. Returns the address of the process with this name. Throws lci::peer_failure_error if it does not answer,
+  /// lci::invalid_argument_error if the name is malformed.
   na_addr_t find(na_class& c, const std::string& name, const std::atomic<bool>& give_up);
 
-  /// The same in a thread, which finishes the operation. Throws if there is none.
+  /// Calls find() in a new thread, which completes the operation. Throws lci::resource_error if no thread can be
+  /// created.
   void start(na_class& c, operation* op, const char* name);
-  /// Ends the operation of this number as cancelled, unless it has ended.
+  /// Completes the operation with this number as cancelled, unless it has completed.
   void cancel(na_class& c, operation* op, na_op_id_t id);
-  /// Ends all, and waits for their threads.
+  /// Cancels all lookups and joins their threads.
   void stop(na_class& c);
 
  private:
   struct search {
-    operation* op = nullptr;  // null: it has ended; guarded by mutex_
+    operation* op = nullptr;  // null after it has completed; guarded by mutex_
     std::string name;
     std::atomic<bool> give_up{false};
   };

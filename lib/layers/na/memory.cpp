@@ -7,13 +7,13 @@
 namespace na {
 namespace {
 
-// A serialized handle: a head, and an entry for each piece. Numbers are little-endian, as in the core's messages.
+// A serialized handle: a head, then an entry for each piece. Integers are little-endian, as in the core's messages.
 struct head {
   uint32_t magic;
   uint32_t flags;
   uint64_t n;
-  uint64_t size;   // of the memory
-  uint64_t check;  // of all other bytes
+  uint64_t size;   // bytes of the memory
+  uint64_t check;  // checksum of all other bytes
 };
 struct entry {
   lci::rmr_t rmr;
@@ -22,10 +22,10 @@ struct entry {
 static_assert(sizeof(head) == 32 && sizeof(entry) == 32, "without gaps");
 constexpr uint32_t head_magic = 0x314d414e;  // "NAM1"
 
-/// Finds damage, not malice: whoever can send a handle may access the memory anyway.
+/// Detects damage by accident only. A process that can send a handle is allowed to access the memory anyway.
 class checksum {
  public:
-  void add(const void* bytes, size_t n) {  // a multiple of 8
+  void add(const void* bytes, size_t n) {  // n: a multiple of 8
     for (size_t i = 0; i < n; i += 8) {
       uint64_t word;
       std::memcpy(&word, static_cast<const char*>(bytes) + i, 8);

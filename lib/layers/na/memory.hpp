@@ -1,4 +1,4 @@
-// Handles of memory: the program's own, which may be registered, or another process's.
+// Memory handles: memory of this process, which may be registered, or of another process.
 #pragma once
 
 #include <na.h>
@@ -11,29 +11,30 @@
 
 namespace na {
 
-/// Owned by the program. Its pieces do not change; register_with() and deregister() take the lock.
+/// The implementation of na_mem_handle_t. Owned by the program. Its pieces do not change; register_with() and
+/// deregister() take the lock. Thread-safe.
 class memory {
  public:
   static constexpr uint64_t alive = 0x6e615f6d656d6f72;  // "na_memor"
 
   struct piece {
-    uint64_t address = 0;  // where it is in its process
+    uint64_t address = 0;  // in its process
     uint64_t size = 0;
-    uint64_t start = 0;  // sum of the sizes of those before it
-    lci::rmr_t rmr;      // what peers access it by
-    lci::mr_t mr;        // of own memory while it is registered
+    uint64_t start = 0;  // offset in the memory: sum of the sizes of the pieces before it
+    lci::rmr_t rmr;      // key by which peers access it
+    lci::mr_t mr;        // registration, if it is memory of this process and registered
   };
 
-  /// Own memory. Throws lci::invalid_argument_error if a piece leaves the address space.
+  /// Memory of this process. Throws lci::invalid_argument_error if a piece leaves the address space.
   memory(const na_segment* segments, size_t n, bool read_only);
-  /// Another process's, of the bytes that serialize() has written there. Throws std::length_error if the bytes are cut,
-  /// std::domain_error if they are damaged.
+  /// Memory of another process, from the bytes that its serialize() has written. Throws std::length_error if bytes are
+  /// missing, std::domain_error if they are damaged.
   memory(const void* bytes, size_t size);
   ~memory();
   memory(const memory&) = delete;
   memory& operator=(const memory&) = delete;
 
-  /// Repeated, it has no effect. So has deregister().
+  /// Idempotent, and so is deregister().
   void register_with(lci::runtime_t runtime, lci::device_t device);
   void deregister();
   bool registered() const;
@@ -44,10 +45,10 @@ class memory {
   bool remote() const { return remote_; }
   bool read_only() const { return read_only_; }
   uint64_t size() const { return size_; }
-  /// Whether it has these bytes.
+  /// Whether the range lies within the memory.
   bool has(uint64_t offset, uint64_t n) const { return offset <= size_ && n <= size_ - offset; }
 
-  /// The pieces of a put or get of `n` bytes, which both have.
+  /// Splits a put or get of `n` bytes at the borders of the pieces of both memories. Both ranges must be valid.
   static void plan(const memory& local, uint64_t local_offset, const memory& remote, uint64_t remote_offset, uint64_t n,
                    transfer* to);
 
@@ -58,11 +59,11 @@ class memory {
   void add(uint64_t address, uint64_t size);
   void release_pieces();
 
-  mutable std::mutex mutex_;  // of registered_ and the registrations
+  mutable std::mutex mutex_;  // guards registered_ and the registrations
   std::vector<piece> pieces_;
   uint64_t size_ = 0;
   bool remote_ = false, read_only_ = false, registered_ = false;
-  lci::runtime_t runtime_;  // that it is registered with
+  lci::runtime_t runtime_;  // where it is registered
 };
 
 }  // namespace na

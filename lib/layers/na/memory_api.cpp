@@ -1,4 +1,4 @@
-// Handles of memory.
+// The functions of memory handles.
 #include <stdexcept>
 
 #include "lib/layers/na/arguments.hpp"
@@ -105,7 +105,7 @@ na_return_t NA_Mem_handle_deserialize(na_class_t* na_class, na_mem_handle_t* mem
     try {
       *mem_handle = new memory(buf, buf_size);
       return NA_SUCCESS;
-    } catch (const std::length_error&) {  // nothing is printed: the bytes are another process's
+    } catch (const std::length_error&) {  // prints nothing, since the bytes come from another process
       return NA_SIZE_ERROR;
     } catch (const std::domain_error&) {
       return NA_PROTOCOL_ERROR;

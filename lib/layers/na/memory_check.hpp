@@ -1,4 +1,4 @@
-// The check of arguments that are handles of memory.
+// The check of arguments that are memory handles.
 #pragma once
 
 #include "lib/layers/na/errors.hpp"
@@ -6,8 +6,8 @@
 
 namespace na {
 
-/// Prints what is wrong, and returns a code other than NA_SUCCESS. Reads freed memory for a handle that
-/// was freed: a C program can't be warned otherwise.
+/// Prints a line and returns an error code if the argument is not a memory handle. For a freed handle this reads freed
+/// memory, which detects most such errors of C programs.
 inline na_return_t check_memory(const char* function, const char* argument, na_mem_handle_t handle, memory** to) {
   if (handle == NA_MEM_HANDLE_NULL) return refuse(NA_INVALID_PARAM, function, "%s is NA_MEM_HANDLE_NULL", argument);
   *to = static_cast<memory*>(handle);

@@ -1,4 +1,5 @@
-// Messages: expected ones are sends and receives of the core, unexpected ones those of unexpected_messages.hpp.
+// The functions of messages. Expected messages are sends and receives of the core; unexpected ones are in
+// unexpected_messages.hpp.
 #include "lib/layers/na/arguments.hpp"
 
 using na::addr;

@@ -38,7 +38,7 @@ operation* operation_pool::take(na_context_t* context, na_cb_type_t type) {
 void operation_pool::give_back(operation* op) {
   op->moved.reset();
   op->used.store(false, std::memory_order_relaxed);
-  // Numbers have 36 bits for the generation, of which 32 are used.
+  // A number has room for 36 bits of generation; 32 are used.
   op->generation.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard guard(lock_);
   op->next = free_;

@@ -1,8 +1,8 @@
 // Progress, callbacks, and cancelling.
 //
-// Of the threads that wait in NA_Progress(), one at a time, the leader, makes progress and sleeps in the core, where a
-// message wakes it. The others sleep until an operation of their context completes. A leader that leaves wakes one of
-// them, which leads on.
+// Among the threads that wait in NA_Progress(), one at a time is the leader: it makes progress, and sleeps in the core,
+// where a message wakes it. The others (followers) sleep until an operation of their context completes. When the leader
+// returns, it wakes a follower, which becomes the next leader.
 #include <algorithm>
 #include <chrono>
 
@@ -15,9 +15,9 @@ namespace {
 using clock = std::chrono::steady_clock;
 using na::operation;
 
-/// How many rounds of callbacks the thread has seen, of the few contexts that it used last. If other threads have run
-/// some since, what it waits for may have happened after it looked and before it waits, and nothing else may come to
-/// end a long wait.
+/// The number of callbacks (na_context::rounds) that had run at the thread's last call, for the last few contexts that
+/// it used. If another thread has run callbacks since, the event that the caller waits for may already have happened,
+/// and NA_Progress() must return instead of sleeping for it.
 class seen_rounds {
  public:
   static uint64_t now(const na_context& c) { return c.rounds.load(std::memory_order_seq_cst); }
@@ -42,11 +42,11 @@ class seen_rounds {
 };
 constinit thread_local seen_rounds seen __attribute__((tls_model("initial-exec")));
 
-/// Seconds.
+/// Seconds from now until `t`.
 double until(clock::time_point t) { return std::chrono::duration<double>(t - clock::now()).count(); }
 
-/// Wakes a thread that can make progress, if nobody does.
-void hand_over(na_class& c) {
+/// Wakes a follower, which becomes the leader, if there is no leader.
+void wake_next_leader(na_class& c) {
   if (c.led.load(std::memory_order_seq_cst)) return;
   const std::lock_guard guard(c.contexts_mutex);
   for (na_context_t* const context : c.contexts) {
@@ -56,8 +56,7 @@ void hand_over(na_class& c) {
   }
 }
 
-/// Makes the calling thread the leader, which makes progress for the class, until the end of the scope. Does nothing if
-/// another thread is the leader.
+/// Makes the calling thread the leader until the end of the scope. No effect if another thread is the leader.
 class leadership {
  public:
   leadership(na_class& c, na_context& context)
@@ -67,7 +66,7 @@ class leadership {
   ~leadership() {
     if (!mine_) return;
     context_.leading.store(false, std::memory_order_seq_cst);
-    class_.led.store(false, std::memory_order_seq_cst);  // S3 of those who would sleep
+    class_.led.store(false, std::memory_order_seq_cst);  // S3 of `sleepers`
   }
   leadership(const leadership&) = delete;
   leadership& operator=(const leadership&) = delete;
@@ -80,13 +79,14 @@ class leadership {
   const bool mine_;
 };
 
-/// Waits until `ready()`, which must be sequentially consistent, or another reason to look again, at most `seconds`.
+/// Sleeps until `ready()` may have become true, at most `seconds`. May return early. ready() must use sequentially
+/// consistent loads (S2 of `sleepers`).
 template <class Ready>
 void wait_once(na_class& c, na_context& context, Ready ready, double seconds) {
   {
     const leadership lead(c, context);
     if (lead.mine()) {
-      // Posts that the core has not taken yet are tried again soon.
+      // Posts that the core has refused with `retry` are tried again after this time.
       constexpr double soon = 100e-6;
       if (c.waiting.any()) {
         c.waiting.post_some(c);
@@ -106,13 +106,13 @@ void wait_once(na_class& c, na_context& context, Ready ready, double seconds) {
                           static_cast<int64_t>(seconds * 1e9));
 }
 
-/// Waits until `ready()`, at most until `end`.
+/// Waits until `ready()`, at most until `end`. Returns whether it is ready.
 template <class Ready>
 bool wait(na_class& c, na_context& context, Ready ready, clock::time_point end) {
-  // Whoever leaves may have been the one who was woken to lead.
+  // The previous leader may have woken this thread to become the leader. If it returns instead, it must wake another.
   struct at_end {
     na_class& c;
-    ~at_end() { hand_over(c); }
+    ~at_end() { wake_next_leader(c); }
   } const leaving{c};
   while (!ready()) {
     const double left = until(end);
@@ -128,7 +128,7 @@ na_return_t progress(na_class& c, na_context& context, unsigned timeout) {
   if (context.any()) return NA_SUCCESS;
   if (timeout == 0) return NA_TIMEOUT;
   const uint64_t rounds = seen.of(context);
-  // If another thread has run callbacks, what the caller waits for may have happened.
+  // See seen_rounds.
   const auto ready = [&] { return context.any() || seen_rounds::now(context) != rounds; };
   return wait(c, context, ready, clock::now() + std::chrono::milliseconds(timeout)) ? NA_SUCCESS : NA_TIMEOUT;
 }
@@ -179,7 +179,7 @@ na_return_t NA_Trigger(na_context_t* context, unsigned int timeout, unsigned int
       if (op != nullptr) {
         ++ran;
         run_callback(c, op);
-        context->end_round();  // now: the next callback may be a long one
+        context->end_round();  // not after the loop, as the next callback may take long
         continue;
       }
       if (ran > 0 || timeout == 0) break;
@@ -214,7 +214,7 @@ na_return_t NA_Cancel(na_class_t* na_class, na_context_t* context, na_op_id_t op
       lci::operation_t name;
       name.impl = op->core_name.load(std::memory_order_acquire);
       name.serial = op->core_serial.load(std::memory_order_acquire);
-      // The name is of this operation if that has not ended meanwhile.
+      // If the operation has ended meanwhile, the name may be that of its successor.
       if (name.impl != nullptr && na_class->operations.find(op_id, &number) == op) lci::cancel(name);
     }
     return NA_SUCCESS;

@@ -1,4 +1,4 @@
-// The pieces of a put or get, in both processes.
+// The pieces of a put or get: local and remote ranges.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace na {
 
 struct transfer {
-  // One piece: `local`, and `remote`. Several: both lists, as the core takes them.
+  // A transfer of one piece uses `local` and `remote`; one of several pieces uses both lists, in the core's format.
   bool contiguous = true;
   void* local = nullptr;
   lci::rmr_t rmr;

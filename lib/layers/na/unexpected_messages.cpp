@@ -12,7 +12,7 @@
 namespace na {
 namespace {
 
-// The third and fourth number that a runtime gives.
+// All processes must register remote completions in the same order: these are the third and the fourth.
 constexpr lci::rcomp_t message_rcomp = 3, report_rcomp = 4;
 constexpr uint32_t report_after = unexpected_messages::window / 4;
 
@@ -47,10 +47,10 @@ void unexpected_messages::open() {
 bool unexpected_messages::send(addr to, const void* buffer, size_t size, na_tag_t tag) {
   std::atomic<uint32_t>& here = peers_[to.rank].here;
   if (LCI_UNLIKELY(here.load(std::memory_order_relaxed) >= window)) {
-    class_.direct.watch(to);  // if it leaves, it reports nothing
+    class_.direct.watch(to);  // otherwise nothing would end the send if the peer disconnects without a report
     return false;
   }
-  // Several threads may exceed the window together, by their number.
+  // Threads check the window before they increment, so n threads may exceed it by n - 1.
   here.fetch_add(1, std::memory_order_relaxed);
   bool is_retry = true;
   try {
@@ -76,7 +76,7 @@ void unexpected_messages::reports::signal(lci::status_t status) {
   const auto rank = static_cast<uint32_t>(status.rank);
   if (!status.is_done() || rank > messages_.class_.book->last() || status.size != sizeof n) return;
   std::memcpy(&n, status.buffer, sizeof n);
-  // What a peer says must not make the number negative.
+  // A wrong report must not make the number wrap around.
   std::atomic<uint32_t>& here = messages_.peers_[rank].here;
   uint32_t before = here.load(std::memory_order_relaxed);
   while (!here.compare_exchange_weak(before, before - std::min(before, n), std::memory_order_relaxed)) {
@@ -186,7 +186,7 @@ bool unexpected_messages::report(uint32_t rank) {
     });
     if (is_sent) return true;
   } catch (const lci::peer_failure_error&) {
-    return true;  // nobody is interested
+    return true;  // the peer has failed and needs no report
   }
   peers_[rank].taken.fetch_add(n, std::memory_order_relaxed);
   return false;

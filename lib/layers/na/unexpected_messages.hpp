@@ -1,4 +1,4 @@
-// Unexpected messages of a class.
+// The unexpected messages of a class.
 #pragma once
 
 #include <atomic>
@@ -15,30 +15,31 @@ struct na_class;
 
 namespace na {
 
-/// Active messages of the core, in order of arrival, for receives in order of their posts. Thread-safe.
+/// Sends unexpected messages as active messages of the core, and completes receives with them: the oldest message goes
+/// to the oldest receive. Owned by the class. Thread-safe.
 ///
-/// They have a flow control of their own, so that they stop neither expected messages nor those of HG: at most `window`
-/// messages of a sender are here that no receive has taken. The sender counts what it sends, and the receiver says when
-/// it has taken a part of them, which is little traffic. So senders are stopped, and nothing is dropped.
+/// They have their own flow control, so that they block neither expected messages nor those of HG. A receiver stores at
+/// most `window` messages of a sender that no receive has matched. The sender counts its messages; the receiver reports
+/// matched ones to the sender, many at a time. A sender whose window is full waits; nothing is dropped.
 class unexpected_messages final : public lci::comp_impl_t {
  public:
   static constexpr uint32_t window = 8192;  // messages
 
   explicit unexpected_messages(na_class& c);
   ~unexpected_messages() override;
-  /// Throws what the core throws.
+  /// Registers with the class's runtime. Throws exceptions of the core.
   void open();
   void signal(lci::status_t status) override;
 
-  /// False: not now. Throws lci::peer_failure_error.
+  /// Returns false if the window is full or the core returns `retry`. Throws lci::peer_failure_error.
   bool send(addr to, const void* buffer, size_t size, na_tag_t tag);
-  /// Completes the operation by the oldest message, or by one that comes.
+  /// Completes the operation with the oldest stored message, or queues it for the next message to arrive.
   void receive(operation* op);
-  /// Takes the operation of this number back. False: it is not among those that wait.
+  /// Removes the operation with this number from the queue of receives. Returns false if it is not there.
   bool remove(operation* op, na_op_id_t id);
-  /// The peer with this id is another one from now on, or none.
+  /// Resets the counts of an id that a new peer uses, or none.
   void on_new_peer(uint32_t rank);
-  /// Says what has been taken, where that was not possible before.
+  /// Sends the reports that could not be sent before.
   void report_some() {
     if (LCI_UNLIKELY(owes_.load(std::memory_order_relaxed))) report_all();
   }
@@ -49,9 +50,9 @@ class unexpected_messages final : public lci::comp_impl_t {
     na_addr_t source;
     na_tag_t tag;
     uint32_t size;
-    char bytes[1];  // `size`
+    char bytes[1];  // the first of `size` bytes
   };
-  /// Gets what peers have taken.
+  /// Receives the reports of peers.
   class reports final : public lci::comp_impl_t {
    public:
     explicit reports(unexpected_messages& m);
@@ -61,8 +62,8 @@ class unexpected_messages final : public lci::comp_impl_t {
     unexpected_messages& messages_;
   };
   struct peer {
-    std::atomic<uint32_t> here{0};   // messages sent to it that it has not reported as taken
-    std::atomic<uint32_t> taken{0};  // of its messages, not reported yet
+    std::atomic<uint32_t> here{0};   // messages sent to the peer that it has not reported as matched
+    std::atomic<uint32_t> taken{0};  // messages of the peer that were matched and not yet reported to it
   };
   bool report(uint32_t rank);
   LCI_COLD void report_all();
@@ -74,7 +75,7 @@ class unexpected_messages final : public lci::comp_impl_t {
   std::unique_ptr<peer[]> peers_;
   std::atomic<bool> owes_{false};  // a report could not be sent
   lci::spinlock lock_;
-  message* first_ = nullptr;  // under lock_, like the rest; if there are messages, no receive waits
+  message* first_ = nullptr;  // under lock_, as the members below; either messages or receives are queued, never both
   message* last_ = nullptr;
   operation* first_receive_ = nullptr;
   operation* last_receive_ = nullptr;

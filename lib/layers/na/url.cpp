@@ -28,7 +28,7 @@ std::string spelled(const std::array<std::string_view, n>& list) {
   throw lci::invalid_argument_error("\"" + name.substr(0, 100) + "\": " + what);
 }
 
-/// "host", "host:port", ":port", "[v6 address]:port", or what follows the port after a '/', which is ignored.
+/// Parses "host", "host:port", ":port" or "[v6 address]:port", each optionally followed by '/' and ignored text.
 void parse_place(const std::string& whole, std::string place, url& into) {
   place = place.substr(0, place.find('/'));
   size_t colon = place.rfind(':');

@@ -27,12 +27,12 @@ void waiting_posts::start(na_class& c, operation* op) {
 void waiting_posts::post_some(na_class& c) {
   if (!any()) return;
   const std::unique_lock guard(mutex_, std::try_to_lock);
-  if (!guard.owns_lock()) return;  // the other thread does it
+  if (!guard.owns_lock()) return;  // another thread is doing this
   for (auto i = of_.begin(); i != of_.end();) {
     list& l = i->second;
     while (l.first != nullptr) {
       operation* const op = l.first;
-      operation* const after = op->next;  // the operation may end, and be another one, as soon as it is posted
+      operation* const after = op->next;  // a posted operation may complete and be reused at once
       try {
         if (!c.post(op)) break;
       } catch (const std::exception&) {

@@ -1,4 +1,4 @@
-// Operations whose post the core has answered with `retry`: they are posted again by later progress.
+// Operations whose post the core has refused with `retry`. Progress posts them again.
 #pragma once
 
 #include <atomic>
@@ -12,18 +12,18 @@ struct na_class;
 
 namespace na {
 
-/// Lists by peer and kind of operation, so that a peer that takes nothing keeps no other waiting, and its unexpected
-/// messages wait for receives without keeping anything else. The memory that operations name is the
-/// program's until they end, so nothing is copied, and the program's own operations bound the lists. Thread-safe; costs
-/// a load while there are none.
+/// One list for each peer and kind of operation, so that a congested peer blocks no other peer, and a full window of
+/// unexpected messages blocks no other kind. Nothing is copied: the program must not change an operation's buffers
+/// before its callback. The lists are as long as the program has operations. Owned by the class. Thread-safe; while the
+/// lists are empty, a check costs one load.
 class waiting_posts {
  public:
   bool any() const { return n_.load(std::memory_order_relaxed) != 0; }
-  /// Posts it, or lists it after those to the same peer. Throws what the post throws.
+  /// Posts the operation, or appends it to its list. Throws exceptions of the post.
   void start(na_class& c, operation* op);
-  /// Posts what can be posted. Whose post throws ends as failed.
+  /// Posts operations until the core refuses. An operation whose post throws completes as failed.
   void post_some(na_class& c);
-  /// Takes the operation of this number out of its list. False: it is not in one.
+  /// Removes the operation with this number from its list. Returns false if it is in none.
   bool remove(operation* op, na_op_id_t id);
 
  private:
@@ -34,7 +34,7 @@ class waiting_posts {
   static uint32_t list_of(const operation& op);
   void add(operation* op);
 
-  std::mutex mutex_;  // of the lists
+  std::mutex mutex_;  // guards the lists
   std::map<uint32_t, list> of_;
   std::atomic<size_t> n_{0};
 };

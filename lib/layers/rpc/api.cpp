@@ -110,8 +110,8 @@ span_of_chars room_of(incoming& in) { return in.room(); }
 place place_of(incoming& in) { return {&in.owner, in.source}; }
 
 namespace {
-/// Nobody waits for an answer of an engine that is closed, or for one that there is no memory for but the caller's
-/// deadline.
+/// Sends an answer. Ignores two failures: the engine is closed, so its peers have ended their calls; there is no memory
+/// for the answer, so the caller's deadline ends the call.
 template <class F>
 void answering(incoming& in, F f) noexcept {
   try {

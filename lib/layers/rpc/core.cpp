@@ -12,15 +12,15 @@
 namespace lci::rpc::detail {
 namespace {
 
-constexpr int64_t drain_ns = 10'000'000'000;  // a peer that neither reads nor leaves must not keep close() for ever
+constexpr int64_t drain_ns = 10'000'000'000;  // a peer that neither reads nor disconnects must not block close()
 
-/// The engine whose background thread or pool thread this is, and how many functions it executes, one in the other.
+/// The engine whose background thread or pool thread this is, and how many functions are nested on its stack.
 struct this_thread {
   const engine_core* works_for = nullptr;
   int depth = 0;
 };
 thread_local this_thread current;
-/// Functions that wait execute others meanwhile; not deeper than this, so that the stack suffices.
+/// A function that waits for a call executes other functions meanwhile. This bounds the nesting, and so the stack.
 constexpr int deepest = 32;
 
 uint64_t random_number() {
@@ -29,7 +29,7 @@ uint64_t random_number() {
 }
 
 uint64_t new_cookie() {
-  // Not the number of a call of an earlier process at this address.
+  // An earlier process at this address used other numbers, so this process ignores late responses to it.
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count()) << 12 | 1;
 }
@@ -98,7 +98,7 @@ void engine_core::run() {
     const entry use(*this);
     wait(
         no_limit, [this] { return stops_.load(std::memory_order_acquire) || is_closed(); }, current.depth < deepest);
-  } catch (const invalid_argument_error&) {  // closed before the thread began
+  } catch (const invalid_argument_error&) {  // the engine was closed before this thread began
   }
   stops_.store(false, std::memory_order_relaxed);
 }
@@ -207,7 +207,7 @@ void engine_core::expire_timers() {
       c = timers_.begin()->second;
       timers_.erase(timers_.begin());
       c->has_timer.store(false, std::memory_order_relaxed);
-      c->ref();  // finish() of another thread waits for the lock before the call can be reused
+      c->ref();  // safe under the lock: another thread's finish() takes it before the call can be reused
       next_timer_.store(timers_.empty() ? INT64_MAX : timers_.begin()->first, std::memory_order_relaxed);
     }
     c->give_up(outcome::timed_out);
@@ -251,7 +251,7 @@ void engine_core::close() {
   std::lock_guard guard(close_lock_);
   if (closed_) return;
   closing_.store(true, std::memory_order_seq_cst);
-  // Whoever waits for a call is woken by its end.
+  // Ending the calls wakes the threads that wait for them.
   const auto end_calls = [this] { for_each_call([](outgoing& c) { c.give_up(outcome::closed); }); };
   end_calls();
   if (background_.joinable()) background_.join();
@@ -264,7 +264,7 @@ void engine_core::close() {
   const bool is_quiet = drain(drain_ns);
   NA_Direct_close(na_);
   while (continuation* const c = ready_.pop()) c->run(c);
-  // From here on nothing begins to use the network.
+  // After this store no thread begins to use the network.
   detached_.store(true, std::memory_order_seq_cst);
   while (users_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
   arrivals.for_each([](incoming& in) { in.detach(); });
@@ -273,7 +273,7 @@ void engine_core::close() {
     for (region* r : all_regions) r->close();
   }
   if (!is_quiet) {
-    // Their memory stays, since the network may still use it.
+    // The network may still use these calls, so they are never freed.
     arrivals.abandon();
     calls.abandon();
   }

@@ -1,4 +1,4 @@
-// What an engine owns.
+// The implementation of an engine.
 #pragma once
 
 #include <na.h>
@@ -27,7 +27,7 @@
 
 namespace lci::rpc::detail {
 
-/// A function of this process. Never freed before the engine, so that calls refer to it.
+/// A function that this process executes for peers. Lives as long as the engine, since calls refer to it.
 struct local_function {
   std::string name;
   uint32_t name_hash;
@@ -36,23 +36,24 @@ struct local_function {
   std::unique_ptr<handler> run;
 };
 
-/// Owned by the engine and by all that refer to it. Thread-safe. Between its constructor and close() it has a class of
-/// NA and one context; afterwards entry() throws, and what refers to it does nothing.
+/// The state behind rpc::engine: calls, functions, queues, threads. Shared by the engine, its peers, bulks and calls.
+/// Thread-safe. Between its constructor and close() it has an NA class and one context. After close() the
+/// constructor of `entry` throws, and peers, bulks and calls do nothing.
 class engine_core : public std::enable_shared_from_this<engine_core>, private na::direct_receiver {
  public:
   engine_core(const std::string& url, const options& o);
   ~engine_core();
 
-  /// Starts what needs a shared_ptr.
+  /// Starts the threads. Not done by the constructor, as they need a shared_ptr to this object.
   void start();
   void close();
   bool is_closed() const { return closing_.load(std::memory_order_acquire); }
 
-  /// The network may be used in its scope. Throws lci::invalid_argument_error after the begin of close(), which waits
-  /// for the end of all scopes.
+  /// A scope in which the calling thread may use the network. The constructor throws lci::invalid_argument_error once
+  /// close() has begun. close() waits until all scopes have ended.
   ///
-  /// Why close() misses none: an entry counts itself, then looks whether the engine closes; close() says that it does,
-  /// then looks at the count. All four are sequentially consistent.
+  /// close() misses no scope: an entry first increments the count, then reads the flag; close() first sets the flag,
+  /// then reads the count. All four accesses are sequentially consistent.
   class entry {
    public:
     explicit entry(engine_core& e) : core_(e) {
@@ -70,21 +71,21 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
     engine_core& core_;
   };
 
-  /// Counts a user of the network, also while the engine closes: what frees or answers.
+  /// Counts a user of the network, also while the engine closes: for code that frees or answers.
   void enter() { users_.fetch_add(1, std::memory_order_seq_cst); }
   void leave() { users_.fetch_sub(1, std::memory_order_release); }
-  /// The network exists; asked between enter() and leave().
+  /// Whether the network exists. Valid between enter() and leave().
   bool has_network() const { return !detached_.load(std::memory_order_seq_cst); }
 
-  /// Waits until done(), and executes functions meanwhile, if this thread may. What makes done() true must happen in a
-  /// callback of the network, in work that this engine executes, or before the call; otherwise it is noticed late.
+  /// Waits until done() is true; executes functions meanwhile if executes_here(). Returns promptly if done() becomes
+  /// true in a callback of the network or in a function that this engine executes, otherwise within 100 ms.
   template <class Done>
   bool wait(int64_t limit_ns, Done done) {
     return wait(limit_ns, done, executes_here());
   }
   template <class Done>
   bool wait(int64_t limit_ns, Done done, bool executes);
-  /// Waits for work, and executes some. Returns whether there was any.
+  /// Waits up to `ns` nanoseconds for functions to execute, and executes some. Returns whether there were any.
   bool progress(int64_t ns);
   /// Executes at most one function or continuation. Returns whether there was one.
   bool execute_one();
@@ -95,19 +96,19 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   void define(const std::string& name, const signature_text& signature, std::unique_ptr<handler> h, where w);
   const local_function* find(uint32_t id, uint32_t name_hash) const;
 
-  /// The call can be executed.
+  /// Queues a call whose arguments are complete for execution.
   void arrived(incoming* in);
   void soon(continuation* c) { ready_.push(c); }
   bool has_work() const { return !ready_.is_empty() || !arrived_.is_empty() || !unread_.is_empty(); }
 
-  /// Deadlines of calls that nobody waits for.
+  /// Ends the call at `when_ns` even if no thread waits for it.
   void add_timer(outgoing& c, int64_t when_ns);
   void remove_timer(outgoing& c);
 
-  /// A free call, or a new one.
+  /// Takes a call from the pool, which creates one if none is free.
   outgoing* take_call();
   uint64_t first_cookie() const { return first_cookie_; }
-  /// A call has ended where no callback of the network tells it.
+  /// Wakes waiting threads after a call has ended outside of a callback of the network.
   void wake() {
     lane_->note_event();
     NA_Direct_wake(context());
@@ -121,12 +122,12 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   const size_t largest;  // bytes of arguments or result
   size_t largest_request = 0;
   size_t largest_response = 0;
-  uint64_t process = 0;  // a random number, by which the engine recognizes its own memory
+  uint64_t process = 0;  // random; identifies this engine in serialized bulks
   mercury::pool<outgoing> calls;
   mercury::pool<incoming> arrivals;
-  std::atomic<uint32_t> operations{0};  // of the network, whose callbacks have not run
+  std::atomic<uint32_t> operations{0};  // operations of the network whose callbacks have not run
 
-  // Memory that is exposed, by its number.
+  // Exposed memory by its number.
   std::mutex regions_lock;
   std::map<uint64_t, std::weak_ptr<region>> regions;
   std::set<region*> all_regions;
@@ -136,12 +137,12 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
   void on_departure(na_addr_t peer) override;
   [[noreturn]] LCI_COLD static void throw_closed();
-  /// Whether this thread executes functions where it waits.
+  /// Whether the calling thread executes functions while it waits.
   bool executes_here() const;
   int64_t until_timer(int64_t ns);
   void expire_timers();
   void execute(incoming* in);
-  /// Reads calls for threads of the pool, where this thread executes none.
+  /// Decodes the headers of arrived calls and queues them for the threads of the pool; for threads that execute none.
   void read_calls();
   bool drain(int64_t ns);
   void refuse_arrived();
@@ -156,7 +157,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   std::atomic<bool> closing_{false};
   std::mutex close_lock_;
   bool closed_ = false;
-  std::atomic<bool> detached_{false};  // the network is about to be left
+  std::atomic<bool> detached_{false};  // close() is about to finalize the network
   std::atomic<bool> stops_{false};
 
   mutable lci::spinlock functions_lock_;
@@ -164,7 +165,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   std::vector<std::unique_ptr<local_function>> local_;
   std::vector<std::unique_ptr<remote_function>> remote_;
 
-  work_queue<incoming> unread_;   // calls whose messages have not been read
+  work_queue<incoming> unread_;   // calls whose headers have not been decoded
   work_queue<incoming> arrived_;  // calls that can be executed
   work_queue<continuation> ready_;
 
@@ -189,7 +190,8 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
 
 int64_t now_ns();
 
-/// What frees, or answers a call, works until the network is left, and does nothing afterwards.
+/// A scope for code that frees or answers a call, also while close() runs. Such code uses the network only if
+/// is_open(); otherwise close() has already released the network's resources.
 class answer_scope {
  public:
   explicit answer_scope(engine_core& e) : core_(e) { e.enter(); }
@@ -204,7 +206,7 @@ class answer_scope {
 
 template <class Done>
 bool engine_core::wait(int64_t limit_ns, Done done, bool executes) {
-  // Long sleeps end now and then, to look at what no callback of the network notifies.
+  // Some events come without a callback of the network, so a sleep ends at least this often.
   constexpr int64_t slice_ns = 100'000'000;
   if (done()) return true;
   const bool reads = !executes && pool_ > 0;

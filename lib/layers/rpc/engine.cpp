@@ -58,7 +58,8 @@ engine::~engine() {
   try {
     close();
   } catch (const invalid_argument_error& e) {
-    // A function that an engine executes ends that engine: nothing reasonable can go on.
+    // The engine is destroyed by a function that it executes. The destructor can't return without freeing the memory
+    // that this function still uses, and can't wait for it.
     std::fprintf(stderr, "%s\n", e.what());
     std::abort();
   }

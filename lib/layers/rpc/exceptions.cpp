@@ -23,7 +23,7 @@ namespace {
 
 enum kind : uint8_t { is_exception = 1, is_refusal = 2 };
 
-/// A type of the standard library that arrives as itself.
+/// A standard exception type: the caller throws the same type that the function has thrown.
 struct standard_type {
   std::string_view name;
   bool (*is)(const std::exception& e);  // exactly this type

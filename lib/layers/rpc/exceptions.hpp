@@ -1,4 +1,4 @@
-// Exceptions that travel from a function to its caller.
+// Exceptions that functions throw, encoded in responses and thrown again by the caller.
 #pragma once
 
 #include <mercury_types.h>
@@ -18,13 +18,13 @@ struct failure_text {
 
 /// Encodes the exception, with at most `room` bytes.
 void write_exception(writer& w, const std::exception_ptr& thrown, size_t room);
-/// Encodes why arguments were refused; `signature` is that of the function.
+/// Encodes why the arguments can't be decoded; `signature` is the function's.
 void write_refusal(writer& w, const std::string& signature, const std::string& why, size_t room);
 
-/// Throws what a response with this code says. `begin`: of the text.
+/// Throws the exception that corresponds to the code of a response. `begin`: the first words of its text.
 [[noreturn]] void throw_remote(const std::string& begin, int32_t code, const remote_function& f, failure_text text);
 
-/// The text of an exception.
+/// what() of an exception, or a text with the name of its type.
 std::string text_of(const std::exception_ptr& thrown);
 
 }  // namespace lci::rpc::detail

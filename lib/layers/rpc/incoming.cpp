@@ -121,7 +121,7 @@ void incoming::refuse(const std::exception_ptr& why) {
   } catch (const message_error& e) {
     explain(HG_PROTOCOL_ERROR, e.what());
   } catch (...) {
-    answer_exception(why);  // of a decoder of the program
+    answer_exception(why);  // thrown by the program's decoder
   }
 }
 
@@ -145,12 +145,12 @@ void incoming::send(hg_return_t code, uint8_t flags, size_t payload) {
   const size_t size = sizeof h + payload;
   const na_tag_t tag = tag_ | na::answer_bit;
   if (LCI_LIKELY(NA_Direct_try(owner.na(), output_.get(), size, source, tag) != NA_TIMEOUT)) return;
-  ref();  // of the send
+  ref();  // for the send
   owner.operations.fetch_add(1, std::memory_order_relaxed);
   if (NA_Direct_queue(owner.na(), owner.context(), on_sent, this, output_.get(), size, source, tag, NA_OP_ID_IGNORE) ==
       NA_SUCCESS)
     return;
-  // The caller has gone: nobody waits for the answer.
+  // The caller has failed or disconnected, so the answer is dropped.
   owner.operations.fetch_sub(1, std::memory_order_release);
   unref();
 }
@@ -192,7 +192,7 @@ void engine_core::on_message(na_addr_t source, na_tag_t tag, const void* data, s
     in->arrive(source, tag, data, size);
     unread_.push(in);
   } catch (const std::bad_alloc&) {
-    // Cookie 0, as the request has not been read. The caller's deadline ends the call if there is no room.
+    // Cookie 0, as the request has not been decoded. If the network has no room, the caller's deadline ends the call.
     mercury::response_header h;
     h.result = HG_NOMEM_ERROR;
     char answer[sizeof h];
@@ -207,7 +207,7 @@ void engine_core::read_calls() {
     any = true;
     if (in->accept()) arrived(in);
   }
-  if (any) wake();  // threads that execute may have looked meanwhile
+  if (any) wake();  // threads of the pool may have found the queue empty before
 }
 
 }  // namespace lci::rpc::detail

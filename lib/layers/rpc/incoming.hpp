@@ -13,27 +13,27 @@ namespace lci::rpc::detail {
 
 struct local_function;
 
-/// A call that has arrived, with a copy of its message. Owned by its engine's pool; in use while the program or an
-/// operation of the network refers to it. Used by one thread at a time.
+/// A call from a peer, with a copy of its message. Owned by its engine's pool; in use while the program or an operation
+/// of the network holds a reference. Used by one thread at a time.
 class incoming {
  public:
   explicit incoming(engine_core& e);
 
-  /// A message has arrived. Called inside progress.
+  /// Copies the message of the call. Called inside progress.
   void arrive(na_addr_t from, na_tag_t tag, const void* data, size_t size);
-  /// Reads it. False: the call can't be executed, and has been answered, or its arguments are being fetched; the
-  /// reference of the queue is gone.
+  /// Decodes the header. False: the call can't be executed and has been answered, or its arguments are being fetched
+  /// from the caller; the queue's reference has been released.
   bool accept();
 
   span_of_chars room() { return {output_.get() + sizeof(mercury::response_header), output_room_}; }
   void answer(writer& result);
   void answer_exception(const std::exception_ptr& thrown);
   void refuse(const std::exception_ptr& why);
-  /// A failure that has only a code.
+  /// Answers with a failure code without a text.
   void answer_code(hg_return_t code);
   bool is_answered() const { return is_answered_; }
 
-  /// Frees what is of the network.
+  /// Releases resources of the network; the engine is closing.
   void detach();
 
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -48,7 +48,7 @@ class incoming {
  private:
   static na_return_t on_arguments(const na_cb_info* info);
   static na_return_t on_sent(const na_cb_info* info);
-  /// HG_TIMEOUT: the arguments are being fetched. Otherwise the code of the failure.
+  /// Returns HG_SUCCESS, HG_TIMEOUT if the arguments are being fetched, or the code of a failure.
   hg_return_t read();
   hg_return_t fetch(const mercury::request_header& h);
   bool has_other_signature(const mercury::request_header& h);

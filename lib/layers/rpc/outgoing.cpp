@@ -32,7 +32,8 @@ void outgoing::begin(const remote_function* f, na_addr_t peer) {
   function_ = f;
   peer_ = peer;
   awaited_.store(++cookie_, std::memory_order_relaxed);
-  // Before the peer's address is looked at: either this call sees that the peer has left, or on_departure() sees it.
+  // This store precedes the check of the peer's address: either the check finds that the peer has disconnected, or
+  // on_departure() finds this call.
   refs_.store(1, std::memory_order_seq_cst);
 }
 
@@ -81,7 +82,7 @@ void outgoing::cancel_send() {
 bool outgoing::expose(writer& w, request_header& h) {
   size_t total = w.used();
   for (const auto& p : w.pieces()) total += p.size;
-  // What was encoded into the message moves out of it, as the message describes it now.
+  // The arguments do not fit in the message. They stay in memory of their own, and the message describes that memory.
   const char* encoded = w.data();
   if (w.has_moved()) {
     extra_ = w.release_extra();
@@ -179,10 +180,10 @@ void outgoing::read_response(na_addr_t source, const void* data, size_t size) {
     take(awaited, opened == HG_CHECKSUM_ERROR ? outcome::checksum : outcome::damaged);
     return;
   }
-  if (LCI_UNLIKELY(h.cookie != awaited && (h.cookie != 0 || h.result == HG_SUCCESS))) return;  // of an earlier call
+  if (LCI_UNLIKELY(h.cookie != awaited && (h.cookie != 0 || h.result == HG_SUCCESS))) return;  // for an earlier call
   const char* const payload = static_cast<const char*>(data) + sizeof h;
   if (LCI_UNLIKELY((h.flags & mercury::is_part) != 0)) return add_part(h, payload);
-  // A thread that has seen the call end otherwise does not read these.
+  // Only the thread that ends the call with this response reads these.
   std::memcpy(response_.get() + sizeof h, payload, h.payload);
   code_ = h.result;
   flags_ = h.flags;
@@ -227,7 +228,7 @@ void outgoing::end(outcome o) {
 
 void outgoing::give_up(outcome o) {
   if (is_done() || !finish(o)) return;
-  if (function_ == nullptr) return;  // a transfer ends by itself
+  if (function_ == nullptr) return;  // NA completes the transfer
   detach();
   owner.wake();
 }

@@ -1,4 +1,4 @@
-// Calls of peers' functions, and transfers, by this process.
+// Calls and bulk transfers that this process makes.
 #pragma once
 
 #include <na.h>
@@ -15,12 +15,12 @@
 
 namespace lci::rpc::detail {
 
-/// What of the public headers is a call.
+/// The type by which public headers refer to a call.
 class call {};
 
 /// How a call ended.
 enum class outcome : int {
-  answered,  // by a response, whose code says more
+  answered,  // a response has come; its code says whether the call succeeded
   peer_failed,
   timed_out,
   cancelled,
@@ -31,34 +31,34 @@ enum class outcome : int {
   too_large,  // the result
 };
 
-/// A call or a transfer under way. Owned by its engine's pool; in use while the program or an operation of the network
-/// refers to it. The program uses it in one thread at a time; the network's callbacks run beside that.
+/// An outstanding call or bulk transfer. Owned by its engine's pool; in use while the program or an operation of the
+/// network holds a reference. The program uses it in one thread at a time; callbacks of the network run concurrently.
 ///
-/// Who takes `awaited_` decides how it ends, and publishes that by `state_`. A response that comes later has another
-/// cookie than the call that uses the object then, and is ignored.
+/// The thread that sets `awaited_` to 0 determines the outcome and publishes it in `state_`. A late response carries
+/// the cookie of a call that has ended, and is ignored.
 class outgoing final : public call {
  public:
-  /// `number` is among the calls of the engine.
+  /// `number`: index in the engine's array of calls.
   outgoing(engine_core& e, uint32_t number);
 
   void begin(const remote_function* f, na_addr_t peer);
   span_of_chars room() { return {request_.get() + sizeof(mercury::request_header), request_room_}; }
   void post(writer& arguments, std::unique_ptr<kept> owned);
-  /// Starts a transfer; the handles of memory are the call's from here on.
+  /// Starts a bulk transfer. The call shares ownership of the regions until it ends.
   void transfer(bool is_pull, std::shared_ptr<region> remote, size_t remote_offset, std::shared_ptr<region> local,
                 size_t local_offset, size_t size);
-  /// Returns whether it was the first.
+  /// Ends the call with this outcome. Returns false if it had ended before.
   bool finish(outcome o) { return take(awaited_.load(std::memory_order_seq_cst), o); }
-  /// A message to this call, or to an earlier one of this number, has arrived. Called inside progress, as the next one.
+  /// Handles a response to this call, or to an earlier one with the same number. Called inside progress.
   void on_response(na_addr_t source, const void* data, size_t size);
-  /// The call fails if that peer has not answered it yet.
+  /// Ends the call as failed if it waits for a response of this peer. Called inside progress.
   void on_departure(na_addr_t peer);
   /// Ends the call before its response.
   void give_up(outcome o);
   bool is_done() const { return state_.load(std::memory_order_acquire) == done_mark(); }  // pairs with D1
   bool notify(continuation& c);
 
-  /// Of a complete call: throws unless it has a result.
+  /// Throws unless the call, which must have ended, has a result.
   void check() const;
   const char* result_data() const {
     return parts_ != nullptr ? parts_.get() : response_.get() + sizeof(mercury::response_header);
@@ -67,10 +67,10 @@ class outgoing final : public call {
   const remote_function* function() const { return function_; }
   na_addr_t peer() const { return peer_; }
 
-  /// Frees what is of the network; the engine is closing.
+  /// Releases resources of the network; the engine is closing.
   void detach();
 
-  /// False if the call is in the pool.
+  /// Takes a reference. Returns false if the call is free, i.e. in the pool.
   bool ref_if_used() {
     uint32_t n = refs_.load(std::memory_order_seq_cst);
     while (n != 0)
@@ -79,11 +79,11 @@ class outgoing final : public call {
   }
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void unref();
-  /// Frees nothing inside progress.
+  /// Releases a reference; if it is the last, a later continuation frees the call, since progress must not.
   void unref_later();
 
   engine_core& owner;
-  // Of the engine's timers, with their lock.
+  // Written under the lock of the engine's timers.
   std::atomic<bool> has_timer{false};
   std::multimap<int64_t, outgoing*>::iterator timer;
 
@@ -94,14 +94,14 @@ class outgoing final : public call {
   bool queue(size_t size);
   void read_response(na_addr_t source, const void* data, size_t size);
   void add_part(const mercury::response_header& h, const char* payload);
-  /// Ends the call if its awaited cookie is still this one.
+  /// Ends the call with this outcome if it still awaits this cookie. Returns whether it did.
   bool take(uint64_t awaited, outcome o) {
     if (awaited == 0 || !awaited_.compare_exchange_strong(awaited, 0, std::memory_order_seq_cst)) return false;
     end(o);
     return true;
   }
   void end(outcome o);
-  void cancel_send();  // with send_lock_
+  void cancel_send();  // the caller holds send_lock_
   void free();
   void hide_arguments();
   na_tag_t tag() const { return number_ << 1; }
@@ -115,33 +115,33 @@ class outgoing final : public call {
   const std::unique_ptr<char[]> response_;
   const remote_function* function_ = nullptr;  // null: a transfer
   na_addr_t peer_ = NA_ADDR_NULL;
-  uint64_t cookie_;  // of the call, different for each
+  uint64_t cookie_;  // differs between the calls that use this object
 
-  // Arguments that did not fit.
+  // Arguments that do not fit in a message.
   std::unique_ptr<char[]> extra_;
   std::unique_ptr<kept> owned_;
   na_mem_handle_t exposed_ = NA_MEM_HANDLE_NULL;
   // Of a transfer.
   std::shared_ptr<region> remote_, local_;
 
-  // The result; written inside progress, by one thread at a time.
+  // The result. Written inside progress by one thread at a time.
   int32_t code_ = 0;
   uint8_t flags_ = 0;
   size_t result_size_ = 0;
   std::unique_ptr<char[]> parts_;
   size_t parts_left_ = 0;
 
-  lci::spinlock send_lock_;  // of these
+  lci::spinlock send_lock_;  // guards the next two
   na_op_id_t queued_ = NA_OP_ID_NULL;
-  bool is_queued_ = false;  // the sending waits for room
+  bool is_queued_ = false;  // NA has queued the send
 
   outcome outcome_ = outcome::answered;
-  std::atomic<uint64_t> awaited_{0};           // the cookie of the call that has not ended; 0: none
-  std::atomic<continuation*> state_{nullptr};  // null, who wants to know, or done_mark()
+  std::atomic<uint64_t> awaited_{0};           // cookie of the call while it has not ended, else 0
+  std::atomic<continuation*> state_{nullptr};  // null, the continuation to run at the end, or done_mark()
   std::atomic<uint32_t> refs_{0};
   struct freeing : continuation {
     outgoing* call = nullptr;
-  } freeing_;  // what unref_later() leaves
+  } freeing_;  // queued by unref_later()
 };
 
 inline outgoing& of(call& c) { return static_cast<outgoing&>(c); }

@@ -8,8 +8,8 @@
 namespace lci::rpc::detail {
 namespace {
 
-/// A result under way. Owns itself. Used by one thread at a time: the one that answers, then those that run the
-/// callbacks of parts that had to wait.
+/// A result that is being sent in parts. Deletes itself after the last part. Used by one thread at a time: first the
+/// thread that answers, then the threads that run callbacks of queued parts.
 class long_result {
  public:
   long_result(engine_core& e, na_addr_t to, na_tag_t tag, uint64_t cookie, std::unique_ptr<char[]> result, size_t size)
@@ -21,7 +21,7 @@ class long_result {
         size_(size),
         part_(new char[e.largest_response]) {}
 
-  /// Sends parts until one has to wait, or all are sent.
+  /// Sends parts until NA queues one, or all are sent.
   void send() {
     while (sent_ < size_) {
       const size_t bytes = write_part();
@@ -29,13 +29,13 @@ class long_result {
       const na_return_t tried = NA_Direct_try(engine_.na(), part_.get(), bytes, to_, tag);
       if (LCI_LIKELY(tried == NA_SUCCESS)) continue;
       if (tried == NA_TIMEOUT && queue(bytes, tag)) return;
-      break;  // the caller has gone
+      break;  // the caller has failed or disconnected
     }
     delete this;
   }
 
  private:
-  /// Returns the bytes of the message.
+  /// Encodes the next part. Returns the size of the message.
   size_t write_part() {
     constexpr size_t before = sizeof(mercury::response_header) + sizeof(mercury::part_header);
     const size_t n = std::min(engine_.largest_response - before, size_ - sent_);
@@ -77,7 +77,7 @@ class long_result {
   const std::unique_ptr<char[]> result_;
   const size_t size_;
   const std::unique_ptr<char[]> part_;
-  size_t sent_ = 0;  // bytes of the result, in parts that were sent or wait
+  size_t sent_ = 0;  // bytes of the result that have been sent or queued
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Results that do not fit in a response.
+// Results that do not fit in one response message.
 #pragma once
 
 #include <na.h>
@@ -11,8 +11,8 @@ namespace lci::rpc::detail {
 
 class engine_core;
 
-/// Sends `size` bytes in several responses with this tag and cookie, which the caller's progress takes as they come.
-/// If the caller has gone, the rest is dropped.
+/// Sends `size` bytes in several responses with this tag and cookie, from which the caller assembles the result. Stops
+/// if the caller fails or disconnects.
 void send_in_parts(engine_core& e, na_addr_t to, na_tag_t tag, uint64_t cookie, std::unique_ptr<char[]> result,
                    size_t size);
 

@@ -26,7 +26,7 @@ region::region(std::shared_ptr<engine_core> e, std::vector<na_segment> segments,
       owner_(NA_ADDR_NULL),
       process_(engine_->process) {
   const engine_core::entry use(*engine_);
-  // The network does not change the list.
+  // NA takes a pointer to non-const, but does not write to the list.
   if (NA_Mem_handle_create_segments(engine_->na(), const_cast<na_segment*>(segments_.data()), segments_.size(),
                                     a == access::read_only ? NA_MEM_READ_ONLY : NA_MEM_READWRITE,
                                     &memory_) != NA_SUCCESS)
@@ -141,7 +141,7 @@ bulk read_bulk(reader& r) {
 
 namespace {
 
-/// Within this process.
+/// Copies between two regions of this process.
 void copy(const region& to, size_t to_offset, const region& from, size_t from_offset, size_t size) {
   for_pieces(from.segments(), from_offset, size, [&](const char* source, size_t bytes) {
     for_pieces(to.segments(), to_offset, bytes, [&](char* target, size_t n) {

@@ -1,4 +1,4 @@
-// Memory of bulks.
+// The memory that bulks refer to.
 #pragma once
 
 #include <na.h>
@@ -15,8 +15,8 @@ constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk", as HG's
 constexpr uint32_t is_read_only = NA_MEM_READ_ONLY;
 constexpr uint32_t is_range = 2;
 
-/// What a serialized bulk begins with, as HG's bulk_header. The network's own description of the memory follows; before
-/// it, of a range, where that begins in the memory, as uint64.
+/// The header of a serialized bulk; the same layout as HG's bulk_header. NA's serialized memory handle follows. A bulk
+/// that is a range of the memory has the range's offset (uint64_t) between the two.
 struct bulk_header {
   uint32_t magic = bulk_magic;
   uint32_t flags = 0;
@@ -26,21 +26,21 @@ struct bulk_header {
   uint64_t id = 0;       // of the owner's handle
 };
 
-/// Memory of this process in segments, or a description of another one's, with the network's handle. Shared by the bulks
-/// and the transfers that refer to it. Thread-safe.
+/// Memory of this process in segments, or a description of another process's memory; each with its handle of NA. Shared
+/// by the bulks and transfers that refer to it. Thread-safe.
 class region {
  public:
-  /// Of this process. Throws lci::invalid_argument_error if a segment leaves the address space.
+  /// Memory of this process. Throws lci::invalid_argument_error if a segment leaves the address space.
   region(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a);
-  /// Of another one, which has `size` bytes; takes the network's handle.
+  /// `size` bytes of another process's memory. Takes ownership of NA's handle.
   region(std::shared_ptr<engine_core> e, na_mem_handle_t memory, const bulk_header& h, size_t size, na_addr_t owner);
-  /// Lets peers find it by its number.
+  /// Creates a region of this process and adds it to the engine's table, where bulks that return from peers find it.
   static std::shared_ptr<region> make_local(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a);
   ~region();
   region(const region&) = delete;
   region& operator=(const region&) = delete;
 
-  /// Frees the network's handle; the engine is closed.
+  /// Frees NA's handle, as the engine closes.
   void close();
 
   bool is_local() const { return owner_ == NA_ADDR_NULL; }
@@ -52,8 +52,8 @@ class region {
   engine_core& engine() const { return *engine_; }
   const std::shared_ptr<engine_core>& shared_engine() const { return engine_; }
 
-  /// Appends the serialized form of a range, which peers can use from here on. Throws peer_error if the network
-  /// refuses.
+  /// Registers the memory and appends the serialized form of a range, which peers can use from then on. Throws
+  /// memory_error if NA can't register or describe the memory.
   void write(writer& w, size_t offset, size_t size);
 
  private:
@@ -68,7 +68,7 @@ class region {
   uint64_t process_ = 0;
   uint64_t id_ = 0;
   na_mem_handle_t memory_ = NA_MEM_HANDLE_NULL;
-  std::mutex lock_;  // of what follows
+  std::mutex lock_;  // guards the members below
   bool is_registered_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Queues of what waits for a thread of the engine, and the threads of its pool.
+// Queues of calls and continuations that wait for a thread of the engine, and the threads of its pool.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace lci::rpc::detail {
 
 class incoming;
 
-/// First in, first out. Thread-safe. Owns nothing.
+/// A first-in, first-out queue of pointers. Does not own the objects. Thread-safe.
 template <class T>
 class work_queue {
  public:
@@ -39,10 +39,10 @@ class work_queue {
  private:
   lci::spinlock lock_;
   std::deque<T*> items_;
-  std::atomic<size_t> size_{0};  // of items_, so that looking needs no lock
+  std::atomic<size_t> size_{0};  // size of items_, read without the lock
 };
 
-/// The threads of a pool. Thread-safe; the destructor executes what is left, and joins.
+/// A pool of threads. Thread-safe. The destructor executes the remaining work and joins the threads.
 class workers {
  public:
   workers(int n, std::function<void(incoming*)> execute);
@@ -57,11 +57,11 @@ class workers {
   void run();
 
   const std::function<void(incoming*)> execute_;
-  std::mutex lock_;  // of what follows
+  std::mutex lock_;  // guards the members below
   std::condition_variable changed_;
   std::deque<incoming*> waiting_;
   bool ends_ = false;
-  std::atomic<size_t> size_{0};  // of waiting_
+  std::atomic<size_t> size_{0};  // size of waiting_, read without the lock
   std::vector<std::thread> threads_;
 };
 

@@ -1,5 +1,6 @@
-// Mutual authentication of a proxy and lcirun over TCP: each proves that it knows the host's key, which was sent
-// through ssh and never crosses this connection. Protocol only, no I/O.
+// Mutual authentication of lcirun and a proxy (the process that it has started on a remote host) over TCP. Each proves
+// that it knows the host's key, which lcirun has sent through ssh and which is never sent over this connection.
+// Messages only; the callers do the I/O.
 //
 //   proxy  -> lcirun: magic, number of the host, nonce
 //   lcirun -> proxy:  nonce, tag

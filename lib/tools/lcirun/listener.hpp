@@ -11,7 +11,8 @@
 
 namespace lci::launcher {
 
-/// Not thread-safe.
+/// A TCP socket, and the connections whose handshakes are not complete. A proxy is the process that lcirun starts on a
+/// remote host. Owned by lcirun's main program. Not thread-safe.
 class listener {
  public:
   using accepted_t = std::function<void(int host, int socket)>;

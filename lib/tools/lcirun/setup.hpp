@@ -1,5 +1,5 @@
-// The parameters of a proxy. They are sent to its standard input through ssh, which keeps them secret: all users of a
-// host can read a command line.
+// The parameters of a proxy, the process that lcirun starts by ssh on each remote host. lcirun sends them to the
+// proxy's standard input, where they stay secret; all users of a host could read them on a command line.
 #pragma once
 
 #include <optional>

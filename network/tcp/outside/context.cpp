@@ -21,16 +21,16 @@ namespace {
 
 constexpr char leaving = 'L';  // the close notification
 constexpr std::chrono::milliseconds check_interval{50};
-// The sockets of a process that ends are closed one after the other.
+// When a process ends, the kernel closes its sockets one after the other, so links may end before the control socket.
 constexpr std::chrono::seconds longest_doubt{1};
 constexpr std::chrono::seconds longest_link_call{30};
-// So that many connections at once don't keep a device from its messages.
+// Limits the work of one call, so that many simultaneous connections don't delay a device's messages.
 constexpr int most_accepted_at_once = 32;
 constexpr size_t most_parked = 64;
-// Larger ones are of no use, and a peer must not make us reserve them.
+// Larger numbers are never valid, and a peer must not make this process allocate memory for them.
 constexpr uint32_t largest_eager_message = uint32_t{1} << 24;
 
-/// What two addresses of shared memory have in common if their processes share a host.
+/// A hash of the host part of a shared-memory address: equal for processes of the same host.
 uint64_t host_of(const std::string& near_address) {
   const size_t begin = near_address.find("//");
   if (begin == std::string::npos) return 0;
@@ -79,7 +79,7 @@ void context::listen_at_all(const std::string& urls) {
                     "any host may connect elsewhere: set peer_key_file to the path of a key, or peer_auth to none if "
                     "all hosts that reach this one may be trusted");
     socket_handle listener(socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const int on = 1;  // a server that starts again gets the port of its former connections
+    const int on = 1;  // a restarted server can listen on the port of its former connections
     setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     socklen_t length = length_of(where);
     if (bind(listener.get(), reinterpret_cast<sockaddr*>(&where), length) != 0 || listen(listener.get(), 1024) != 0 ||
@@ -87,7 +87,7 @@ void context::listen_at_all(const std::string& urls) {
         !watch(events_.get(), listener.get(), EPOLLIN, listener_mark | listeners_.size(), true))
       throw resource_error("tcp: peers outside of the job can't be listened for at " + text + ": " +
                            std::strerror(errno) + "; port 0 takes a free one (LCI_ATTR_PEER_LISTEN)");
-    // The one that most peers reach.
+    // The address that most peers can reach.
     if (address_.empty() || (!leaves_host && !is_loopback(where))) address_ = url_of(where);
     leaves_host = leaves_host || !is_loopback(where);
     listeners_.push_back(std::move(listener));

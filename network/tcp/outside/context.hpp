@@ -1,9 +1,9 @@
-// Connections with peers outside of the job over TCP: made, watched and ended for all devices of a runtime.
+// TCP connections to peers outside of the job: opens, watches and closes them for all devices of a runtime.
 //
-// A connection of two contexts begins with one of sockets for control, which lasts as long as they are connected: its end
-// without a close notification is the peer's failure. Beside it, each pair of devices of the same number has a link,
-// which the connecting side makes, as the other one may not know how to reach it. When a connection ends, each device
-// closes its link and reports that to its sink; after the last one the id is retired.
+// A connection of two contexts has a control socket as long as it lasts. If that socket ends without a close
+// notification, the peer has failed. In addition, each pair of devices with the same number has a link. The connecting
+// side opens all sockets, as the other side may not be able to reach it. When a connection ends, each device closes its
+// link and reports that to its sink; after the last device the id is retired.
 #pragma once
 
 #include <atomic>
@@ -23,11 +23,11 @@ namespace lci::network::outside {
 
 class device;
 
-/// Thread-safe. Methods may be called inside a sink, and while locks of a device are held: nothing here takes one of
-/// those but the lock of a device's notes.
+/// The connections of a runtime. Owned by the network's context. Thread-safe. Methods may be called inside a sink, and
+/// while a device's locks are held: of those, this class takes only the lock of a device's notes.
 class context final : public outside_context, private introductions_owner {
  public:
-  /// `rank`: the own one. Throws invalid_argument_error, or resource_error if it can't listen.
+  /// `rank`: this process's. Throws invalid_argument_error, or resource_error if it can't listen.
   context(const net_context_attr_t& attr, int rank);
   ~context() override;
 
@@ -50,18 +50,19 @@ class context final : public outside_context, private introductions_owner {
   /// Ready when look() may find something.
   int events() const { return events_.get(); }
   bool is_used() const override { return used_.load(std::memory_order_relaxed); }
-  /// Accepts, answers, and notices ends, unless another thread does that at the moment.
+  /// Accepts connections, answers requests and detects failures, unless another thread is doing so.
   void look();
-  /// Numbers connections, from 1: of the one that the peer now has; 0: it is not connected.
+  /// The number, from 1, of the peer's current connection; 0 if it is not connected.
   uint32_t generation_of(int peer) const {
     return live_[static_cast<size_t>(peer - first())].load(std::memory_order_acquire);
   }
-  /// From now on the device is told of connections. Returns its number.
+  /// Registers a device, which is then notified of connections. Returns its number.
   uint16_t add(device& d, size_t eager_size);
   void remove(device& d);
-  /// The link of a device has ended, or its peer has sent what makes no sense; then the connection ends at once.
+  /// Reports that a device's link has ended or that its peer has sent invalid data. The latter ends the connection at
+  /// once.
   void on_trouble(int peer, uint32_t generation, const char* reason, bool at_once);
-  /// A device has handled the end of that connection.
+  /// Reports that a device has handled the end of this connection.
   void dealt_with(int peer);
 
  private:

@@ -1,4 +1,4 @@
-// Construction, the beginning and the end of links, sleep.
+// Construction, opening and closing of links, sleep.
 #include "network/tcp/outside/device.hpp"
 
 #include <linux/sockios.h>
@@ -18,14 +18,15 @@ namespace lci::network::outside {
 namespace {
 
 constexpr size_t longest_bundle = size_t{32} << 10;
-// How long the last messages of a peer that has disconnected are waited for.
+// Time limit for reading the last messages of a peer that has disconnected.
 constexpr std::chrono::seconds last_messages{5};
 constexpr std::chrono::seconds longest_parting{2};
 constexpr size_t most_partings = 64;
-// A peer that ends frees its devices first.
+// A peer that finalizes frees its devices first, so a link's end is usually followed by the connection's end. Time to
+// wait for that.
 constexpr std::chrono::milliseconds device_end_delay{300};
 constexpr int64_t longest_sleep_us = 20000;
-// For a peer that has died, and whose kernel still has messages.
+// Time limit for reading messages of a peer that has died, from the kernel's buffers.
 constexpr int most_last_reads = 256;
 
 socket_handle new_epoll(int of_context, uint64_t context_mark, int wake, uint64_t wake_mark) {
@@ -76,7 +77,7 @@ slot& device::make_slot(int peer) {
 errorcode_t device::explain(slot& s) {
   if (s.close_sent || s.ended) return errorcode_t::fatal;
   const uint32_t now = context_.generation_of(s.peer);
-  // The end of the last connection is handled under the lock, and no other one begins before that.
+  // The lock is held while the end of the last connection is handled; no new connection begins before that.
   if (now == 0 || now == s.generation) return errorcode_t::fatal;
   s.generation = now;
   s.open = true;
@@ -89,10 +90,10 @@ registration device::register_memory(void* base, size_t size) {
   return r;
 }
 
-// --- what the context says ---
+// --- notifications by the context ---
 
 void device::note_link(int peer, uint32_t generation, uint32_t largest, socket_handle socket) {
-  // At once if possible, so that what is posted next leaves before a disconnect().
+  // Handle the notes at once if possible, so that messages that are posted next are sent before a disconnect().
   note n{peer, generation, false, largest, std::move(socket), departure::left, {}};
   if (!take_link(n)) {
     std::lock_guard guard(notes_lock_);
@@ -135,7 +136,7 @@ bool device::handle_notes(event_sink& sink) {
       ++n;
       continue;
     }
-    // The context is told last, but also if the sink throws.
+    // Notify the context last, also if the sink throws.
     struct dealt {
       context& of;
       const int peer;
@@ -173,7 +174,7 @@ bool device::take_link(note& n) {
     s.open = true;
   }
   if (!s.open || s.generation != n.generation || s.socket.get() >= 0) return true;  // no peer makes two
-  // Fails only for want of resources: then a later poll tries again.
+  // Fails only for lack of resources; then a later poll tries again.
   if (!watch(events_.get(), n.socket.get(), EPOLLIN, static_cast<uint64_t>(n.peer), true)) return false;
   s.socket = std::move(n.socket);
   s.largest = n.largest;
@@ -188,7 +189,7 @@ bool device::end_link(note& n, event_sink& sink) {
   const attempt receiving(s->receive_lock);
   if (receiving.failed()) return false;
   if (n.how != departure::disconnected && s->socket.get() >= 0 && !s->over) {
-    // Deliver what the peer has sent before. If it has left, all of that arrives, and then the end.
+    // First deliver the peer's messages. If it has disconnected, all of them arrive, followed by the end of the stream.
     int n_events = 0;
     for (int reads = 0; reads < most_last_reads && read(*s, sink, n_events); ++reads) {
     }
@@ -211,7 +212,7 @@ void device::close(slot& s, bool by_this_side) {
   recent_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
   if (by_this_side && socket.get() >= 0 && !s.broken && !s.over) {
     parting p{std::move(socket), {}, clock::now() + longest_parting};
-    // The program's memory can't be read any more: nothing can follow it in the stream.
+    // The program's memory must not be read any more, so nothing can follow the partial content in the stream.
     while (!s.waiting.empty() && s.waiting.front().copied != nullptr)
       p.waiting.splice(p.waiting.end(), s.waiting, s.waiting.begin());
     if (partings_.size() >= most_partings) partings_.pop_front();
@@ -274,7 +275,7 @@ bool device::advance(parting& p) {
   }
   if (!p.shut) shutdown(fd, SHUT_WR);
   p.shut = true;
-  // Closing a socket with unread data would reset the connection, and with it what has not arrived yet.
+  // Closing a socket with unread data would reset the connection, and drop data in flight.
   char ignored[4096];
   for (int reads = 0; reads < most_last_reads; ++reads) {
     const ssize_t n = recv(fd, ignored, sizeof ignored, MSG_DONTWAIT);

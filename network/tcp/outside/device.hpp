@@ -1,4 +1,4 @@
-// A device for peers outside of the job over TCP: a link to each, which comes and goes while the device exists.
+// A device for peers outside of the job over TCP: a link to each, opened and closed while the device exists.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@
 
 namespace lci::network::outside {
 
-/// Thread-safe. Sends, puts and gets work as those between ranks do (sockets::device), with the same frames; but a slot's
-/// lock is held while something is written, and a post that finds it taken answers `retry_lock`.
+/// Sends, puts and gets work as between ranks (sockets::device), with the same frames. But a slot's lock is held during
+/// writes, and a post that finds it taken returns `retry_lock`. Thread-safe.
 class device final : public outside_device, public bundling_device {
  public:
   device(context& c, size_t eager_size);
@@ -55,17 +55,17 @@ class device final : public outside_device, public bundling_device {
   using frame_kind = sockets::frame_kind;
   static constexpr uint64_t wake_mark = ~uint64_t{0}, context_mark = wake_mark - 1;
 
-  /// What the context has said.
+  /// A notification of the context.
   struct note {
     int peer;
     uint32_t generation;
     bool is_end;
-    uint32_t largest = 0;  // of a link
-    socket_handle socket;  // of a link
+    uint32_t largest = 0;  // for a new link: bytes of the peer's longest message
+    socket_handle socket;  // for a new link
     departure how = departure::left;
-    clock::time_point until;  // of an end: how long the last messages are waited for
+    clock::time_point until;  // for an end: time limit for the peer's last messages
   };
-  /// A link whose connection this side has ended: what was sent before still leaves.
+  /// A link whose connection this side has ended. Messages that were posted before are still sent.
   struct parting {
     socket_handle socket;
     std::list<sockets::outgoing> waiting;
@@ -92,7 +92,7 @@ class device final : public outside_device, public bundling_device {
     return LCI_LIKELY(s != nullptr) ? *s : make_slot(peer);
   }
   LCI_COLD slot& make_slot(int peer);
-  /// Why a post is not taken now; `done`: it is. Under the slot's lock.
+  /// Why a post can't be accepted now; `done` if it can. Under the slot's lock.
   errorcode_t obstacle(slot& s) {
     if (LCI_LIKELY(s.open && !s.close_sent && !s.ended && context_.generation_of(s.peer) == s.generation))
       return errorcode_t::done;
@@ -101,10 +101,11 @@ class device final : public outside_device, public bundling_device {
   LCI_COLD errorcode_t explain(slot& s);
   bool handle_notes(event_sink& sink);
   bool handle(note& n, event_sink& sink);
-  /// False: try again later. Waits for no lock, and calls nothing of the context that takes its lock.
+  /// Handles a note. Returns false if it must be tried again later. Waits for no lock, and calls no function of the
+  /// context that takes its lock.
   bool take_link(note& n);
   bool end_link(note& n, event_sink& sink);
-  /// Under both locks. What was posted and has not ended fails.
+  /// Fails the outstanding operations. Under both locks.
   void close(slot& s, bool by_this_side);
   void drop_operations(slot& s);
   void report_device_ends(event_sink& sink);
@@ -115,7 +116,7 @@ class device final : public outside_device, public bundling_device {
   // device_send.cpp
   errorcode_t send(int peer, frame_kind kind, const parts& m, const sockets::request* asked = nullptr);
   errorcode_t append(slot& s, frame_kind kind, const parts& m, const sockets::request* asked, size_t most);
-  /// Writes what waits until the socket is full.
+  /// Writes queued data until the socket is full.
   void flush(slot& s);
   enum class written : uint8_t { partly, whole, broken };
   static written write(int fd, sockets::outgoing& next);
@@ -170,7 +171,7 @@ class device final : public outside_device, public bundling_device {
   std::atomic<uint32_t> polls_{0};
   std::atomic<uint64_t> polled_all_{0};  // ticks of the last call of epoll
   std::atomic<size_t> n_operations_{0};  // posted and not ended
-  std::atomic<bool> more_comes_{false};  // a poll delivers several messages: answers are bundled
+  std::atomic<bool> more_comes_{false};  // a poll is delivering several messages, so answers are bundled
   waiting_list<slot*> waiting_;          // slots where something waits
   idle_counter idle_;
 

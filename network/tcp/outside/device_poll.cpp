@@ -1,4 +1,4 @@
-// Polling: messages, what the context has said, and events that occurred elsewhere.
+// Polling: messages, notes of the context, and deferred events.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -16,9 +16,9 @@ namespace lci::network::outside {
 
 namespace {
 
-// A link from which something has come lately is read directly, which saves a call of epoll.
+// The link from which data was received last is read directly, which saves a call of epoll.
 constexpr uint32_t polls_between_polls_of_one = 32, polls_between_polls_of_several = 2;
-// While there is no link.
+// The same while there is no link.
 constexpr uint32_t polls_between_looks = 64;
 constexpr uint32_t idle_polls_between_looks = 256, busy_polls_between_looks = 4096;
 // For threads that sleep between polls.
@@ -178,7 +178,8 @@ int device::deliver(slot& s, event_sink& sink) {
       n_events += end_content(s, sink);
     }
     const sockets::frame_state state = sockets::read_frame(in.data(), in.size(), frame, needed);
-    // The peer has said how long its messages are, so no length in a head makes us reserve more.
+    // The peer has announced the length of its longest message, so a length in a head can't make this process allocate
+    // more.
     if (state == sockets::frame_state::garbage ||
         (in.size() >= sizeof(sockets::frame_head) && frame.kind == frame_kind::message && frame.size > s.largest))
       wrong = "it sent data that is not a valid message";

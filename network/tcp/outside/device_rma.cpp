@@ -48,7 +48,7 @@ errorcode_t device::put(const net_op& op) {
     pieces.copy_to(both.data());
     from = {both.data(), both.size(), 0};
   }
-  // The target that gets an immediate knows when the data is there, so the origin needs no answer.
+  // An immediate notifies the target when the data has arrived, so the target sends no answer.
   const bool asks = !op.inject && !op.has_imm;
   const put_head head{op.remote_addr, op.remote_key, op.imm,
                       (op.has_imm ? put_head::has_imm : 0) | (asks ? put_head::wants_answer : 0)};

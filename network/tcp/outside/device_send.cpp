@@ -1,4 +1,4 @@
-// Sending: the first message of a series goes at once, those that follow closely are bundled.
+// Sending: the first message of a series is sent at once, messages in close succession are bundled.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -28,7 +28,7 @@ errorcode_t device::send(int peer, frame_kind kind, const parts& m, const socket
 }
 
 errorcode_t device::append(slot& s, frame_kind kind, const parts& m, const sockets::request* asked, size_t most) {
-  // Until there is a link nothing is taken, so nothing can be lost if there will be none.
+  // Posts are refused until the link exists, so no message is lost if the link can't be opened.
   if (LCI_UNLIKELY(s.socket.get() < 0 || s.broken)) return errorcode_t::retry_nomem;
   if (LCI_UNLIKELY(asked != nullptr && s.asked.size() >= slot::most_asked)) return errorcode_t::retry_nomem;
   const size_t room = sockets::frame_room(m.size());

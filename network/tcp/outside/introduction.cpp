@@ -10,7 +10,7 @@ namespace {
 constexpr char of_hello[] = "LCIpeer1", of_challenge[] = "LCIpeer?", of_outcome[] = "LCIpeer!";
 constexpr size_t magic_size = 8;
 
-/// Appends fields, the lowest byte of a number first.
+/// Appends fields in little-endian order.
 class packer {
  public:
   explicit packer(const char* magic) : bytes_(magic, magic_size) {}
@@ -33,7 +33,7 @@ class packer {
   std::string bytes_;
 };
 
-/// Reads them; the caller has checked the size.
+/// Reads fields in little-endian order. The caller has checked the size.
 class unpacker {
  public:
   explicit unpacker(const std::string& bytes) : next_(bytes.data() + magic_size) {}

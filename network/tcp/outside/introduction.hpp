@@ -1,6 +1,7 @@
-// The messages by which a connection with a peer outside of the job begins. The connecting side sends a hello; the other
-// one a challenge, which proves that it knows the key; the connecting side its proof; the other one the outcome. All
-// have a fixed size except for the address in an outcome, and no more bytes are read before the proof was checked.
+// The handshake of a connection to a peer outside of the job. The connecting side sends a hello; the accepting side
+// sends a challenge, which proves that it knows the key; the connecting side sends its proof; the accepting side sends
+// the outcome. All messages have a fixed size, except for the address in an outcome. Neither side reads more bytes
+// before it has checked the proof.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace lci::network::outside {
 
-/// What a connection is for.
+/// The purpose of a socket.
 enum class purpose : uint8_t {
   control = 1,  ///< the first one of two contexts: it lasts as long as they are connected, and carries the close
                 ///< notification
@@ -24,22 +25,22 @@ struct hello {
   uint16_t device = 0;   ///< link: the number of the devices
   uint32_t largest = 0;  ///< bytes of the longest message that the sender sends
   nonce fresh{};
-  nonce token{};      ///< control: the identity of the sender's context; link: what the outcome of the control has said
-  uint64_t host = 0;  ///< control: identifies the host of the sender's shared memory; 0: none is wanted
+  nonce token{};  ///< control: the identity of the sender's context; link: the token of the control socket's outcome
+  uint64_t host = 0;  ///< control: identifies the host of the sender's shared memory; 0: do not use shared memory
 };
 
-/// What the accepting side says.
+/// The outcome that the accepting side sends.
 enum class verdict : uint8_t {
   good = 1,
-  near,  ///< good, but both are on one host: connect to the address of shared memory
-  self,  ///< that context is the sender itself
+  near,  ///< both are on one host: connect to the shared-memory address instead
+  self,  ///< the listener is the sender itself
   // Refusals.
   not_accepted,
   full,
   needs_key,
   has_no_key,
   wrong_key,
-  unknown,  ///< link: there is no such connection any more
+  unknown,  ///< link: the connection has ended
 };
 
 struct challenge {
@@ -67,7 +68,7 @@ bool decode(const std::string& bytes, challenge& m);
 bool decode(const std::string& bytes, proof& m);
 bool decode(const std::string& bytes, outcome& m);
 
-/// Of a refusal, as the connecting side reports it: the reason and the remedy.
+/// The text by which the connecting side reports a refusal: the reason and the remedy.
 const char* explain(verdict why);
 
 // Roles of proofs.

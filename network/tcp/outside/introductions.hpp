@@ -1,4 +1,4 @@
-// The beginnings of connections with peers outside of the job, on both sides.
+// Runs the handshakes of connections to peers outside of the job, on both sides.
 #pragma once
 
 #include <chrono>
@@ -13,22 +13,23 @@
 
 namespace lci::network::outside {
 
-/// Receives the results: the context, under whose lock all calls of `introductions` are made.
+/// Receives the results. Implemented by the context, which calls `introductions` under its lock.
 class introductions_owner {
  public:
   /// A connecting process has proved that it knows the key. The owner sends the outcome.
   virtual void on_caller(const hello& from, socket_handle socket) = 0;
   /// The peer has sent an outcome that is no refusal; `address` belongs to verdict::near.
   virtual void on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) = 0;
-  /// `refused`: the peer is there but does not want the connection.
+  /// The attempt has failed. `refused`: the peer has refused the connection.
   virtual void on_no_answer(uint32_t call, bool refused, const std::string& reason) = 0;
 
  protected:
   ~introductions_owner() = default;
 };
 
-/// Not thread-safe. No call waits for a peer. The memory for processes that have not proved anything yet is bounded: if
-/// there are too many, the one that has been silent longest is dropped; a peer whose connection is dropped tries again.
+/// The outstanding handshakes. Owned by the context. Not thread-safe. No call waits for a peer. The number of
+/// unauthenticated connections is bounded: if there are too many, the oldest is dropped. A peer whose connection is
+/// dropped tries again.
 class introductions {
  public:
   /// `events`: an epoll descriptor, to which sockets are added with the marks below. `timeout`: see begin_to_connect().
@@ -40,7 +41,8 @@ class introductions {
 
   /// A process has connected.
   void add_caller(socket_handle socket);
-  /// The number of the next call, by which its owner must know it: the outcome may come before call() returns.
+  /// The number of the next call. The owner must record it before call(), as the outcome may arrive before call()
+  /// returns.
   uint32_t next_call() const { return next_call_; }
   /// Starts to connect to one of the addresses. `deadline`: when to give up.
   void call(const std::vector<sockaddr_storage>& to, const hello& what, std::chrono::steady_clock::time_point deadline);
@@ -50,7 +52,7 @@ class introductions {
   void handle(uint64_t mark);
   /// Drops silent callers, and repeats calls that are due.
   void handle_due();
-  /// Whether handle_due() has something to wait for.
+  /// Whether handle_due() must be called at some later time.
   bool any() const { return !callers_.empty() || !calls_.empty(); }
 
  private:
@@ -58,7 +60,7 @@ class introductions {
   struct caller {
     socket_handle socket;
     clock::time_point since;
-    std::string bytes, first;  ///< what has arrived of the next message; the hello
+    std::string bytes, first;  ///< the received part of the next message; the hello
     hello said;
     nonce fresh{};
   };
@@ -76,7 +78,7 @@ class introductions {
   using caller_list = std::list<caller>;
 
   void advance(caller_list::iterator c);
-  /// False: the caller is to be dropped.
+  /// Returns false if the caller must be dropped.
   bool take_hello(caller& c);
   bool take_proof(caller& c);
   void drop(caller_list::iterator c);

@@ -18,10 +18,11 @@
 
 namespace lci::network::outside {
 
-/// Belongs to an id, and serves one peer after the other that has it; never freed before the device, so any thread may
-/// lock it. The socket and `open` are changed under both locks. Order of the locks: receive_lock, lock, a list's lock.
+/// The slot of an id, which successive peers with that id use. Owned by the device and never freed before it, so any
+/// thread may lock it. Changes of the socket and of `open` need both locks. Lock order: receive_lock, lock, a list's
+/// lock.
 struct slot {
-  // Limits of what waits, and of the unanswered requests; see sockets::connection.
+  // Limits of queued data and of unanswered requests; see sockets::connection.
   static constexpr size_t most_waiting = sockets::connection::most_waiting,
                           most_asked = sockets::connection::most_asked;
   static constexpr size_t most_with_answers = sockets::connection::most_with_answers;
@@ -32,14 +33,14 @@ struct slot {
 
   // --- sending, under lock ---
   alignas(cache_line) spinlock lock;
-  bool open = false;        // posts are taken for the connection `generation`
+  bool open = false;        // posts are accepted for the connection `generation`
   bool ended = false;       // the peer has freed its device, which was reported
   bool listed = false;      // in the device's list
   bool blocked = false;     // the socket is full; the epoll reports when it has space
   bool broken = false;      // nothing can be written any more
   bool close_sent = false;  // the close notification was posted
-  bool shut = false;        // it has left
-  uint32_t generation = 0;  // the last one
+  bool shut = false;        // shut down for writing
+  uint32_t generation = 0;  // number of the current or last connection
   socket_handle socket;
   message_series series;
   std::list<sockets::outgoing> waiting;

@@ -19,11 +19,11 @@ inline bool is_url(const std::string& text) { return text.rfind(url_begin, 0) ==
 
 /// Throws invalid_argument_error that names `operation` and `argument`.
 url parse_url(const std::string& text, const char* operation, const char* argument);
-/// The addresses that the host's name stands for; a name server may be asked. Throws resource_error.
+/// The addresses of the host's name. May query a name server and block. Throws resource_error.
 std::vector<sockaddr_storage> resolve(const url& where, const char* operation);
 
 bool is_loopback(const sockaddr_storage& address);
-/// Whether it stands for all addresses of this host.
+/// Whether the host is a wildcard address (all addresses of this host).
 bool is_wildcard(const sockaddr_storage& address);
 /// The URL by which other hosts reach a socket that listens there; a wildcard becomes an address of this host.
 std::string url_of(sockaddr_storage address);

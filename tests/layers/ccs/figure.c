@@ -1,7 +1,8 @@
-/* The program of Figure 1 of the paper that describes CCS, in C: a message carries a buffer's address and length, its
- * handler gets the buffer. The figure leaves out declarations, and what waits and checks. Its handler has a parameter
- * buf_len, which hides the program's buf_len and is 0 for a message without data; here the parameter is named `length`.
- * The handlers of the other kind read their arguments with va_arg. Works with any number of processes, in a ring. */
+/* The program of Figure 1 of the paper that describes CCS, in C: a message contains a buffer's address and length, and
+ * its handler gets the buffer. This program adds the declarations, waits and checks that the figure omits. The figure's
+ * handler has a parameter buf_len, which hides the program's variable and is 0 for a message without data; here the
+ * parameter is named `length`. The variadic handlers read their arguments with va_arg. Works with any number of
+ * processes, in a ring. */
 #include <ccs.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// CCS in a test case: begins and ends with it, in all processes.
+// CCS for a test case: initialized at its begin and finalized at its end, in all processes.
 #pragma once
 
 #include <ccs.h>

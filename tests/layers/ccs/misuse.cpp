@@ -1,5 +1,5 @@
-// Misuses CCS in the way that the first argument names. test_misuse.py checks the error. Cases that return CCS_FAILURE
-// print "refused" and end well; a call that would wait for itself must end the job.
+// Misuses CCS in the way that the first argument names. test_misuse.py checks the error. For errors that return
+// CCS_FAILURE, the program prints "refused" and exits with 0. A call that would deadlock with itself must end the job.
 #include <ccs.h>
 
 #include <cstdio>
@@ -15,7 +15,7 @@ void empty_handler(CCS_token_t, void*, unsigned) {}
 void poll_forever() {
   for (;;) CCS_poll();
 }
-/// Runs a function in a handler of a message to this process.
+/// Sends a message to this process whose handler calls the function.
 std::function<int()> in_handler;
 void runs(CCS_token_t, void*, unsigned) { std::_Exit(in_handler()); }
 int handle(std::function<int()> what) {

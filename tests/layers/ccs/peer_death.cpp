@@ -1,4 +1,5 @@
-// The last rank is killed, and rank 0 needs it, in the way of the argument: the job ends with a text, and none hangs.
+// Kills the last rank while rank 0 waits for it, in the way that the argument names. The job must end with an error
+// text, and no rank may hang.
 #include <ccs.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Random descriptions of data, each beside a list of its bytes that is made without the library.
+// Random data descriptions, each with a model: a list of its bytes that is computed without the library.
 #pragma once
 
 #include <ccs.h>
@@ -10,7 +10,7 @@
 
 namespace ccs_test {
 
-/// What a description is to be: its bytes in packed order, and its bounds by the rules of MPI-1.
+/// The model of a description: its bytes in packed order, and its bounds by the rules of MPI-1.
 struct model {
   std::vector<intptr_t> bytes;
   intptr_t lower = 0, upper = 0;
@@ -43,7 +43,7 @@ struct described {
   model is;
 };
 
-/// Makes random descriptions. Displacements are such that no two bytes of one are the same, if `disjoint`.
+/// Generates random descriptions. `disjoint`: no byte of a description occurs twice.
 class generator {
  public:
   explicit generator(uint64_t seed, bool disjoint = false) : random_(seed), disjoint_(disjoint) {}
@@ -66,7 +66,7 @@ class generator {
     return d;
   }
 
-  /// At most about `most` bytes.
+  /// Generates a description of at most about `most` bytes.
   described any(int depth, size_t most) {
     if (depth == 0 || most < 2) return builtin();
     described d;
@@ -160,7 +160,7 @@ class generator {
     m.upper = *high + 1;
     m.bounded = true;
   }
-  /// A displacement for `n` elements, behind what lies before `next`, or anywhere.
+  /// A displacement for `n` elements: at or after `next` if the description must be disjoint, else anywhere.
   intptr_t place(const model& old, int n, intptr_t& next) {
     if (!disjoint_) return number(-200, 200);
     intptr_t low = 0, high = 0;
@@ -204,7 +204,7 @@ class generator {
   std::vector<CCS_datadesc_t> made_;
 };
 
-/// The places of `count` elements' bytes.
+/// The displacements of `count` elements' bytes.
 inline std::vector<intptr_t> places(const model& m, size_t count) {
   std::vector<intptr_t> all;
   for (size_t i = 0; i < count; ++i)

@@ -1,4 +1,4 @@
-// CCS in C++: operations as functors, typed handlers, composed layouts, and the owners of memory.
+// CCS in C++: operations as functors, typed handlers, composed layouts, and RAII classes.
 #include <ccs.hpp>
 #include <cstring>
 #include <numeric>
@@ -59,7 +59,7 @@ TEST_CASE("typed handlers get their arguments, data and captures, and reply", "[
   ccs::barrier();
 }
 
-TEST_CASE("puts and gets take spans and composed layouts, and tell of their completion", "[cpp]") {
+TEST_CASE("puts and gets take spans and composed layouts, and report completion", "[cpp]") {
   lci_test::time_limit(60);
   const ccs::session s;
   ccs::symmetric<record> there(100);
@@ -70,7 +70,7 @@ TEST_CASE("puts and gets take spans and composed layouts, and tell of their comp
   ccs::barrier();
   CHECK(there[7].values[1] == 7.5);
   CHECK(there[7].count == 7 * previous());
-  // The numbers of every second record, without what lies between them.
+  // The numbers of every second record.
   const ccs::layout numbers = ccs::layout::structure({{offsetof(record, values), ccs::layout::of<double>(3)},
                                                       {offsetof(record, count), ccs::layout::of<int32_t>()}})
                                   .resized(0, sizeof(record));
@@ -99,7 +99,7 @@ TEST_CASE("puts and gets take spans and composed layouts, and tell of their comp
   ccs::barrier();
 }
 
-TEST_CASE("atomics, accumulates and collectives of C++ agree with those of one process", "[cpp]") {
+TEST_CASE("atomics, accumulates and collectives of C++ give the same results as one process", "[cpp]") {
   lci_test::time_limit(60);
   const ccs::session s;
   const int n = ccs::size();
@@ -133,7 +133,7 @@ TEST_CASE("atomics, accumulates and collectives of C++ agree with those of one p
   ccs::barrier();
 }
 
-TEST_CASE("what is refused throws, and nothing is left", "[cpp]") {
+TEST_CASE("refused operations throw and leave nothing outstanding", "[cpp]") {
   const ccs::session s;
   int byte = 0;
   ccs::pending p;

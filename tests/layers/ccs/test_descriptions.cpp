@@ -1,4 +1,4 @@
-// Descriptions of data, in one process: what they describe, and copies of it.
+// Data descriptions in one process: sizes, bounds, packing and unpacking.
 #include <sys/mman.h>
 
 #include <cstring>
@@ -20,7 +20,7 @@ std::vector<unsigned char> noise(size_t n) {
   return v;
 }
 
-/// Builds one of the given fields, as a program would describe a C struct.
+/// Builds a struct description from the given fields, as a program would for a C struct.
 CCS_datadesc_t struct_of(std::vector<int> blocks, std::vector<CCS_aint_t> at, std::vector<CCS_datadesc_t> descs) {
   CCS_datadesc_t d = CCS_DATA_NULL;
   REQUIRE(CCS_datadesc_create_struct(static_cast<int>(blocks.size()), blocks.data(), at.data(), descs.data(), &d) ==
@@ -46,7 +46,7 @@ TEST_CASE("packing and unpacking random descriptions moves the bytes of the mode
     expected.push_back(0xaa);
     REQUIRE(CCS_pack(packed.data(), memory.data() + middle, static_cast<int>(count), d.desc, at.size()) == CCS_SUCCESS);
     REQUIRE(packed == expected);
-    if (seed % 2 != 0) continue;  // bytes may coincide
+    if (seed % 2 != 0) continue;  // not disjoint, so unpacking is not deterministic
     std::vector<unsigned char> target(2 * 65536, 0x55), wanted = target;
     constexpr intptr_t centre = 65536;
     bool fits = true;
@@ -155,7 +155,7 @@ TEST_CASE("descriptions of more than 4 GiB are exact", "[descriptions]") {
   CHECK(CCS_datadesc_extent(matrix) == CCS_aint_t{1} << 43);
   CCS_datadesc_free(&matrix);
   CCS_datadesc_free(&row);
-  // Two bytes that lie 6 GiB apart.
+  // Two bytes with a distance of 6 GiB.
   constexpr size_t far = size_t{6} << 30;
   void* const sparse =
       mmap(nullptr, far + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

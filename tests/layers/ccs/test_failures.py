@@ -1,4 +1,4 @@
-"""A process that dies makes nobody wait for ever: who needs it ends the job with a text."""
+"""When a process dies, no other process waits for ever: a process that waits for it ends the job with an error text."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ class Failures(unittest.TestCase):
                                           text=True, timeout=60, env={**os.environ, "LCI_ATTR_BACKEND": network})
                     self.assertNotEqual(done.returncode, 0, done.stdout + done.stderr)
                     if "complete before the death" in done.stdout and how in ("put", "get", "atomic"):
-                        continue  # a copy into memory whose owner was not gone yet
+                        continue  # the put may have completed before the owner of the memory died
                     self.assertRegex(done.stderr, "(?m)^ccs: .*fail", done.stdout)
                     self.assertLess(time.monotonic() - begin, 20)
 

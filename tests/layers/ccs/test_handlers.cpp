@@ -1,4 +1,4 @@
-// What handlers and threads may do at the same time: locks, no-interrupt sections, large messages, and several libraries.
+// Concurrency of handlers and threads: locks, no-interrupt sections, large messages, and several libraries.
 #include <atomic>
 #include <cstdarg>
 #include <cstring>
@@ -26,7 +26,7 @@ TEST_CASE("no handler runs in a no-interrupt section, all run after it", "[handl
   everywhere();
   REQUIRE(CCS_nointerrupt_begin() == CCS_SUCCESS);
   REQUIRE(CCS_nointerrupt_begin() == CCS_SUCCESS);
-  const int before = runs_in_section;  // the sender may have left the barrier earlier
+  const int before = runs_in_section;  // not 0 if the sender has returned from the barrier before this process
   for (int i = 0; i < 10; ++i)
     REQUIRE(CCS_amrequest(j.context, j.next(), nullptr, 0, CCS_DATA_NULL, 0, 0) == CCS_SUCCESS);
   for (int i = 0; i < 20000; ++i) CCS_poll();
@@ -119,7 +119,7 @@ void sent(void*) {
 
 }  // namespace
 
-TEST_CASE("a large message goes where its header handler says; it may refuse or delay", "[handlers]") {
+TEST_CASE("the header handler of a large message selects its memory, refuses it or delays it", "[handlers]") {
   job j;
   REQUIRE(CCS_register_large_handler(j.context, 4, header) == CCS_SUCCESS);
   for (const size_t size : {size_t{0}, size_t{1}, size_t{70000}, size_t{3} << 20}) {
@@ -197,7 +197,7 @@ TEST_CASE("rendezvous, remote memory and active messages of three libraries proc
       REQUIRE(CCS_amrequest(counting, j.next(), nullptr, 0, CCS_DATA_NULL, 0, 1, i) == CCS_SUCCESS);
       REQUIRE(CCS_put(j.next(), &value, 8, CCS_DATA8, w.of(j.next()) + 8 * i, 8, CCS_DATA8, count_up, &puts) ==
               CCS_SUCCESS);
-      poll_until([&] { return puts == round * 20 + i + 1; });  // `value` is needed until then
+      poll_until([&] { return puts == round * 20 + i + 1; });  // `value` must exist until the put has completed
     }
     poll_until([&] { return rendezvous.released == round + 1 && rendezvous.received == round + 1; });
     bool right = true;

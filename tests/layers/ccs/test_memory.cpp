@@ -65,7 +65,7 @@ TEST_CASE("puts and gets of random descriptions on both sides move the bytes of 
       generator make(static_cast<uint64_t>(seed) + 77, true);  // the same on all ranks
       described here = make.any(3, 6000), there = make.any(3, 6000);
       size_t counts[2] = {static_cast<size_t>(make.number(0, 40)), 0};
-      // The other side gets as many bytes, if it can.
+      // Choose a description with the same number of bytes for the other side, if there is one.
       const size_t bytes = counts[0] * here.is.bytes.size();
       if (there.is.bytes.empty() || bytes % there.is.bytes.size() != 0) {
         there = {};
@@ -147,7 +147,7 @@ TEST_CASE("a description may be freed while a transfer of it is under way", "[me
   CHECK(right);
 }
 
-TEST_CASE("a fence waits for what was put to a node, all of them for all", "[memory]") {
+TEST_CASE("a fence waits for the puts to one node, a fence of all nodes for all puts", "[memory]") {
   job j;
   constexpr size_t n = 200;
   window w(j, window::kind::heap, n * 8 * static_cast<size_t>(j.size));
@@ -168,14 +168,14 @@ TEST_CASE("a fence waits for what was put to a node, all of them for all", "[mem
   CHECK(right);
 }
 
-TEST_CASE("a put of more than 4 GiB of sparse memory arrives at its place", "[memory]") {
+TEST_CASE("a put of more than 4 GiB of sparse memory writes the right bytes", "[memory]") {
   job j;
   constexpr size_t far = (size_t{4} << 30) + 4096, size = far + 8192;
   void* const sparse = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   REQUIRE(sparse != MAP_FAILED);
   {
     window w(j, static_cast<unsigned char*>(sparse), size);
-    // Two pieces, the second of which lies beyond 4 GiB.
+    // Two pieces; the second one is beyond 4 GiB.
     const CCS_aint_t places[] = {0, static_cast<CCS_aint_t>(far)};
     const size_t lengths[] = {100, 100};
     CCS_datadesc_t two = CCS_DATA_NULL;
@@ -217,7 +217,7 @@ TEST_CASE("pages are registered once, and deregistered when unused ones exceed t
   REQUIRE(CCS_reg_cache_threshold(16 * page) == CCS_SUCCESS);
   const cache before = cache::now();
   REQUIRE(CCS_register_mem(memory, 8 * page) == CCS_SUCCESS);
-  REQUIRE(CCS_register_mem(memory + 100, 8 * page - 200) == CCS_SUCCESS);  // of the same pages
+  REQUIRE(CCS_register_mem(memory + 100, 8 * page - 200) == CCS_SUCCESS);  // the same pages
   CHECK(cache::now().registrations == before.registrations + 1);
   REQUIRE(CCS_register_mem(memory + 4 * page, 8 * page) == CCS_SUCCESS);  // 4 pages are new
   CHECK(cache::now().registrations == before.registrations + 2);
@@ -238,11 +238,11 @@ TEST_CASE("pages are registered once, and deregistered when unused ones exceed t
   CHECK(cache::now().unused <= 16 * page);
   REQUIRE(CCS_reg_cache_threshold(0) == CCS_SUCCESS);
   CHECK(cache::now().unused == 0);
-  CHECK(CCS_deregister_mem(memory, page) == CCS_FAILURE);  // nobody has registered it
+  CHECK(CCS_deregister_mem(memory, page) == CCS_FAILURE);  // it has no users
   std::free(memory);
 }
 
-TEST_CASE("memory that is unmapped and mapped again after its deregistration gets the puts", "[memory][cache]") {
+TEST_CASE("puts reach memory that was unmapped and mapped again after its deregistration", "[memory][cache]") {
   job j;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const size_t size = 16 * page;
@@ -270,7 +270,7 @@ TEST_CASE("memory that is unmapped and mapped again after its deregistration get
   munmap(memory, size);
 }
 
-TEST_CASE("keys that others hold are taken back before a registration ends", "[memory][cache]") {
+TEST_CASE("the keys of a registration are revoked at all holders before it ends", "[memory][cache]") {
   job j;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   REQUIRE(CCS_reg_cache_threshold(0) == CCS_SUCCESS);  // each deregistration acts at once

@@ -90,7 +90,7 @@ TEST_CASE("both kinds of handlers get arguments, data and sender", "[messages]")
   int expected = 0;
   REQUIRE(CCS_barrier() == CCS_SUCCESS);
   for (size_t size : {0, 1, 8, 15, 16, 100, 511, 513, 4000, 16384}) {
-    // A ring: each sends to the next, and gets from the previous.
+    // A ring: each process sends to the next one and receives from the previous one.
     const std::vector<unsigned char> mine = pattern(size, j.rank),
                                      theirs = pattern(size, static_cast<int>(j.previous()));
     auto* data = const_cast<unsigned char*>(mine.data());
@@ -127,7 +127,7 @@ TEST_CASE("both kinds of handlers get arguments, data and sender", "[messages]")
   }
 }
 
-TEST_CASE("data that is described arrives packed", "[messages]") {
+TEST_CASE("non-contiguous data arrives packed", "[messages]") {
   job j;
   REQUIRE(CCS_register_handler(j.context, 7, with_none) == CCS_SUCCESS);
   got = {};
@@ -318,7 +318,7 @@ void hop(CCS_token_t, void*, unsigned, int left) {
 
 }  // namespace
 
-TEST_CASE("what handlers send is delivered before the job ends", "[messages]") {
+TEST_CASE("messages that handlers send are delivered before the job ends", "[messages]") {
   {
     job j;
     hop_context = j.context;
@@ -331,7 +331,7 @@ TEST_CASE("what handlers send is delivered before the job ends", "[messages]") {
 }
 
 TEST_CASE("barriers and reductions end, however late other processes enter them", "[messages]") {
-  // The last message arrives while the others spin, fall asleep, or wake.
+  // Varies the delay of one process, so that its message arrives while the others spin, begin to sleep, or wake.
   lci_test::time_limit(60);
   job j;
   generator random(static_cast<uint64_t>(j.rank) + 5);

@@ -1,4 +1,4 @@
-"""Misuse is refused with a text that names the function, or ends the job where no caller can be told. Nothing hangs."""
+"""Misuse returns CCS_FAILURE with a text that names the function, or ends the job if no return code can report it."""
 
 import os
 import subprocess

@@ -36,7 +36,7 @@ TEST_CASE("atomics return the old value, and none is lost", "[operations]") {
     std::memset(w.mine(), 0, 64);
     everywhere();
     const CCS_node_t to = j.next();
-    unsigned char* const cell = w.of(to) + 8;  // of one user
+    unsigned char* const cell = w.of(to) + 8;  // only this process uses it
     CHECK(atomic(to, CCS_ATOMIC_WRITE, cell, 5) == 0);
     CHECK(atomic(to, CCS_ATOMIC_READ, cell, 0) == 5);
     CHECK(atomic(to, CCS_ATOMIC_SWAP, cell, 7) == 5);
@@ -48,7 +48,7 @@ TEST_CASE("atomics return the old value, and none is lost", "[operations]") {
     REQUIRE(CCS_atomic(to, CCS_ATOMIC_WRITE, reinterpret_cast<CCS_atomic_type_t*>(cell), 1, 0, nullptr, count_up,
                        &done) == CCS_SUCCESS);
     poll_until([&] { return done == 1; });
-    // All add to one counter at node 0, and its owner too, with the processor's own operations.
+    // All processes add to one counter at node 0. Its owner also adds with the processor's atomic instructions.
     constexpr int n = 100;
     std::set<CCS_atomic_type_t> olds;
     for (int i = 0; i < n; ++i) {
@@ -87,7 +87,7 @@ TEST_CASE("accumulates of all processes to one array add up, also scaled and wit
       right &= mine[2 * i] == 1 + 2 * static_cast<double>(i % 100) * j.size && mine[2 * i + 1] == 1;
     CHECK(right);
     everywhere();
-    // Integers wrap around, bits are combined, and the largest stays.
+    // Integer overflow, bitwise operations, and the maximum.
     auto* const words = reinterpret_cast<uint32_t*>(w.mine());
     words[0] = 0xffffffff;
     words[1] = 0;
@@ -150,7 +150,7 @@ TEST_CASE("indexed puts of all processes fill a queue without gaps", "[operation
   }
 }
 
-TEST_CASE("collectives combine and distribute what all processes give", "[operations]") {
+TEST_CASE("collectives combine and distribute the data of all processes", "[operations]") {
   job j;
   CCS_datadesc_t spread = CCS_DATA_NULL;
   REQUIRE(CCS_datadesc_create_vector(100, 1, 8, CCS_DATA32, &spread) == CCS_SUCCESS);

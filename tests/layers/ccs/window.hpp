@@ -1,4 +1,4 @@
-// Registered memory in a test, whose addresses all ranks know.
+// Registered memory for tests. All ranks know its addresses.
 #pragma once
 
 #include <ccs.h>
@@ -12,7 +12,7 @@
 
 namespace ccs_test {
 
-/// Memory of one kind, the addresses of which all ranks know.
+/// Memory of one kind at each rank, and its addresses at all ranks.
 class window {
  public:
   enum class kind { heap, stack, global, shared };

@@ -7,7 +7,7 @@ namespace {
 
 using namespace test;
 
-/// Memory in pieces, each of which has a byte before and behind it that must not change.
+/// Memory in pieces, each between two guard bytes that must not change.
 struct pieces {
   explicit pieces(const std::vector<size_t>& sizes) : sizes(sizes) {
     for (size_t n : sizes) blocks.emplace_back(n + 2, 0xEE);
@@ -53,7 +53,7 @@ void transfer(const hg& h, na_addr_t server, const std::vector<size_t>& sizes, s
   p.check_borders();
 }
 
-/// What the server must not do, and is not done.
+/// Transfers that must be refused: they return an error and change no memory.
 void refused(const hg& h, na_addr_t server) {
   pieces p({1000, 1000});
   bulk_in_t in{p.handle(HG_BULK_READ_ONLY), 0, 2000, 3};
@@ -102,7 +102,7 @@ void misuse() {
   REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_wait(HG_BULK_REQUEST_NULL, 0, HG_STATUS_IGNORE));
 }
 
-/// A handle in its own process: memory of its own, access, serialization, and copies without a network.
+/// A handle in its owner's process: memory that it owns, access, serialization, and copies without a network.
 void alone(const hg& h) {
   const size_t sizes[3] = {10, 20, 30};
   hg_bulk_t a = HG_BULK_NULL, b = HG_BULK_NULL, same = HG_BULK_NULL;
@@ -151,7 +151,7 @@ void alone(const hg& h) {
   REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_transfer(HG_BULK_PULL, self, a, 0, b, 0, 1, nullptr));
   for (hg_bulk_t handle : {a, b, same}) REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(handle));
 
-  // Each byte changed and each cut: an error or a handle, which may be used in vain, but no crash.
+  // Changes each byte and truncates at each position. Either decoding or the transfer must fail, without a crash.
   for (size_t i = 0; i < bytes.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
       auto changed = bytes;

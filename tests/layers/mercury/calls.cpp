@@ -1,4 +1,4 @@
-// A server executes what several clients call; each is a process of its own.
+// A server executes calls of several clients. Each is a process.
 #include <algorithm>
 
 #include "tests/layers/mercury/functions.hpp"
@@ -18,7 +18,7 @@ void call_each(const hg& h, na_addr_t server) {
   }
 }
 
-/// Arguments of all sizes around that of a message, and beyond.
+/// Arguments of sizes around the largest message, and larger.
 void call_with_long_arguments(const hg& h, na_addr_t server) {
   for (size_t size : {0, 1, 3000, 3900, 4020, 4030, 4031, 4032, 4033, 4034, 4040, 4096, 5000, 100000, 10000000}) {
     std::string text(size, 'a');
@@ -71,7 +71,7 @@ void call_many_at_once(const hg& h, na_addr_t server) {
     in[i].value = static_cast<uint64_t>(i) << 32;
     REQUIRE_HG(HG_SUCCESS, HG_Forward(server, h.ids.pooled, &in[i], &out[i], &requests[i]));
   }
-  // Not in time; then in time.
+  // First a wait that times out, then one that does not.
   hg_status_t status = HG_TRUE;
   const double begin = now();
   REQUIRE_HG(HG_SUCCESS, HG_Wait(requests[n - 1], 5, &status));
@@ -81,7 +81,7 @@ void call_many_at_once(const hg& h, na_addr_t server) {
     REQUIRE(statuses[i] == HG_TRUE && out[i].value == in[i].value + 1);
     REQUIRE_HG(HG_SUCCESS, HG_Request_free(requests[i]));
   }
-  // Abandoned calls do not disturb later ones.
+  // Late responses to calls whose requests were freed do not affect later calls.
   for (int i = 0; i < 50; ++i) {
     REQUIRE_HG(HG_SUCCESS, HG_Forward(server, h.ids.pooled, &in[i], &out[i], &requests[i]));
     REQUIRE_HG(HG_SUCCESS, HG_Request_free(requests[i]));
@@ -91,7 +91,7 @@ void call_many_at_once(const hg& h, na_addr_t server) {
   REQUIRE(two.value == 2);
 }
 
-/// More calls than the server takes from the network at once: none is lost.
+/// More calls than a process may have outstanding at a peer: none is lost.
 void flood(const hg& h, na_addr_t server) {
   std::vector<hg_request_t> requests(3000);
   for (hg_request_t& r : requests) REQUIRE_HG(HG_SUCCESS, HG_Forward(server, h.ids.null, nullptr, nullptr, &r));

@@ -1,4 +1,4 @@
-// Processors, strings, checksums and the macros: what needs no network.
+// Processors, strings, checksums and macros, without a network.
 #include <mercury_checksum.h>
 #include <mercury_macros.h>
 #include <mercury_proc_string.h>
@@ -39,7 +39,7 @@ everything_t example() {
           nullptr};
 }
 
-/// A processor that lives as long as its object.
+/// Owns a processor.
 struct scoped_proc {
   scoped_proc(void* buf, size_t size, hg_proc_op_t op, hg_proc_hash_t hash = HG_NOHASH) {
     REQUIRE(hg_proc_create(buf, size, op, hash, &proc) == HG_SUCCESS);
@@ -61,7 +61,7 @@ std::vector<char> encoded(hg_return_t (*routine)(hg_proc_t, void*), T data, hg_p
 
 hg_return_t decoded(std::vector<char> bytes, everything_t& result, hg_proc_hash_t hash) {
   result = {};
-  // A buffer of its own size, so that a sanitizer sees reads beyond it.
+  // A buffer of exactly this size, so that a sanitizer detects reads beyond it.
   scoped_proc p(bytes.data() == nullptr ? &result : static_cast<void*>(bytes.data()), bytes.size(), HG_DECODE, hash);
   const hg_return_t got = hg_proc_everything_t(p.proc, &result);
   return got != HG_SUCCESS ? got : hg_proc_flush(p.proc);
@@ -91,7 +91,7 @@ TEST_CASE("a structure of all types is decoded as it was encoded", "[proc]") {
   release(d);
 }
 
-TEST_CASE("integers travel in little-endian order", "[proc]") {
+TEST_CASE("encoded integers are little-endian", "[proc]") {
   char buffer[8];
   scoped_proc p(buffer, sizeof buffer, HG_ENCODE);
   hg_uint32_t v = 0x01020304;
@@ -101,7 +101,7 @@ TEST_CASE("integers travel in little-endian order", "[proc]") {
   CHECK(hg_proc_get_buf_ptr(p.proc) == buffer + 4);
 }
 
-TEST_CASE("each changed byte of an encoded structure is noticed by the checksum", "[proc]") {
+TEST_CASE("the checksum detects each changed byte of an encoded structure", "[proc]") {
   const hg_proc_hash_t hash = GENERATE(HG_CRC16, HG_CRC64);
   const auto bytes = encoded(hg_proc_everything_t, example(), hash, 4096);
   for (size_t i = 0; i < bytes.size(); ++i)
@@ -114,7 +114,7 @@ TEST_CASE("each changed byte of an encoded structure is noticed by the checksum"
     }
 }
 
-TEST_CASE("each cut of an encoded structure is a size error", "[proc]") {
+TEST_CASE("each truncation of an encoded structure is a size error", "[proc]") {
   const hg_proc_hash_t hash = GENERATE(HG_NOHASH, HG_CRC16, HG_CRC64);
   const auto bytes = encoded(hg_proc_everything_t, example(), hash, 4096);
   for (size_t n = 0; n < bytes.size(); ++n) {
@@ -124,7 +124,7 @@ TEST_CASE("each cut of an encoded structure is a size error", "[proc]") {
   }
 }
 
-TEST_CASE("a string's length is believed only if the message has as many bytes", "[proc]") {
+TEST_CASE("a string's length is checked against the bytes of the message", "[proc]") {
   const uint64_t length = GENERATE(uint64_t{2}, uint64_t{100}, 1ull << 40, ~0ull, ~0ull - 7);
   char buffer[16] = {};
   std::memcpy(buffer, &length, sizeof length);
@@ -135,7 +135,7 @@ TEST_CASE("a string's length is believed only if the message has as many bytes",
   CHECK(s == nullptr);
 }
 
-TEST_CASE("an encoder that is full continues in an extra buffer", "[proc]") {
+TEST_CASE("an encoder whose buffer is full continues in an extra buffer", "[proc]") {
   char buffer[8];
   scoped_proc p(buffer, sizeof buffer, HG_ENCODE);
   std::string text(100000, 'x');
@@ -159,7 +159,7 @@ TEST_CASE("an encoder that is full continues in an extra buffer", "[proc]") {
   hg_proc_buf_free(extra);
 }
 
-TEST_CASE("a routine may reserve room and write by itself", "[proc]") {
+TEST_CASE("a routine may make room and write to the buffer directly", "[proc]") {
   char buffer[4];
   scoped_proc p(buffer, sizeof buffer, HG_ENCODE);
   char data[] = "12345678";
@@ -172,7 +172,7 @@ TEST_CASE("a routine may reserve room and write by itself", "[proc]") {
   CHECK(std::memcmp(hg_proc_get_extra_buf(p.proc), data, sizeof data) == 0);
 }
 
-TEST_CASE("string objects are copied, swapped, and travel", "[strings]") {
+TEST_CASE("string objects are copied, swapped, encoded and decoded", "[strings]") {
   existing_t e{5, {}};
   REQUIRE(hg_string_object_init_const_char(&e.text, "hello", HG_FALSE) == HG_SUCCESS);
   hg_string_object_t copy;

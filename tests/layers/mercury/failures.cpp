@@ -1,4 +1,4 @@
-// Damaged messages, and processes that die: whoever waits gets a code, and nobody else is disturbed.
+// Damaged messages, and processes that die: waiting calls end with a code, and other processes are not affected.
 #include <csignal>
 #include <mutex>
 
@@ -28,14 +28,14 @@ int open_often(const std::string& name, int times) {
   return 0;
 }
 
-/// A message of HG as it is on the network.
+/// An encoded message of HG.
 struct captured {
   std::string bytes;
   na_addr_t source;
   na_tag_t tag;
 };
 
-/// Gets the messages of HG in its place.
+/// Receives HG's messages instead of HG.
 class tap final : public na::direct_receiver {
  public:
   explicit tap(const network& net) : net_(net) { REQUIRE_CODE(NA_SUCCESS, NA_Direct_open(net.c, net.x, this)); }
@@ -49,7 +49,7 @@ class tap final : public na::direct_receiver {
   }
   void on_departure(na_addr_t) override {}
 
-  /// The next message that is a call, or an answer.
+  /// Waits for the next message, a call or an answer.
   captured next(bool is_answer) {
     captured found;
     net_.until([&] {
@@ -71,7 +71,7 @@ class tap final : public na::direct_receiver {
       return code == NA_SUCCESS;
     });
   }
-  /// What a server answers to these bytes.
+  /// Sends these bytes to a server and returns its answer.
   std::string answer_to(na_addr_t server, na_tag_t tag, const std::string& bytes) {
     send(server, tag, bytes);
     const captured answer = next(true);
@@ -91,7 +91,7 @@ hg_return_t result_in(const std::string& answer) {
   return static_cast<hg_return_t>(result);
 }
 
-/// This process is between a client and a server, and changes what they send.
+/// This process forwards messages between a client and a server, and damages them.
 void damaged_messages() {
   const network net(url, true);
   tap between(net);
@@ -131,13 +131,13 @@ void damaged_messages() {
       changed.resize(at);
     else if (!is_whole)
       changed[at] = static_cast<char>(changed[at] ^ 1 << at % 8);
-    // Answers to other calls, and from nowhere, change nothing.
+    // Answers to other calls, or with unknown tags, have no effect.
     between.send(c.source, 0x7fffffff, whole);
     between.send(c.source, c.tag | na::answer_bit, changed);
     const std::string code = client.line();
     if (is_whole) REQUIRE(code == "HG_SUCCESS");
     if (!is_whole) REQUIRE(code == "HG_PROTOCOL_ERROR" || code == "HG_CHECKSUM_ERROR");
-    between.send(c.source, c.tag | na::answer_bit, whole);  // once more: the call has ended
+    between.send(c.source, c.tag | na::answer_bit, whole);  // a second answer, after the call has ended
   }
   REQUIRE(client.wait() == 0);
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(net.c, server_address));

@@ -1,5 +1,5 @@
 // The headers in C++: routines that return int, and NULL, are registered as in C.
-extern "C" {  // as programs do with headers in C
+extern "C" {  // as programs do with C headers
 #include <mercury_callback.h>
 #include <mercury_checksum.h>
 #include <mercury_macros.h>

@@ -33,7 +33,7 @@ hg_return_t run_length(hg_handle_t handle) {
   return answer(handle, &out);
 }
 
-/// A text of the length that is asked for.
+/// Returns a text of the requested length.
 hg_return_t run_repeat(hg_handle_t handle) {
   number_t in;
   REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &in));
@@ -59,7 +59,7 @@ hg_return_t run_pooled(hg_handle_t handle) {
 
 hg_return_t run_silent(hg_handle_t handle) { return HG_Handler_free(handle); }
 
-/// Waits for transfers in threads of the pool, while the main thread executes calls.
+/// Starts transfers and waits for them in threads of the pool, while the main thread executes calls.
 void* transfer_in_pool(void* handle, hg_bulk_op_t op) {
   bulk_in_t in;
   REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &in));
@@ -74,7 +74,7 @@ void* transfer_in_pool(void* handle, hg_bulk_op_t op) {
   if (op == HG_BULK_PUSH)
     for (size_t i = 0; i < size; ++i) bytes[i] = pattern(in.seed, i);
   number_t out{0};
-  // In four pieces, all under way at once.
+  // In four pieces, all outstanding at once.
   std::vector<hg_bulk_request_t> pieces;
   for (size_t at = 0, piece = size / 4 + 1; at < size; at += piece) {
     hg_bulk_request_t request = HG_BULK_REQUEST_NULL;
@@ -110,7 +110,7 @@ hg_return_t run_push(hg_handle_t handle) {
   return HG_SUCCESS;
 }
 
-/// Of the encoded arguments, as they have arrived.
+/// Returns a checksum of the encoded arguments.
 hg_return_t run_hash(hg_handle_t handle) {
   void* in = nullptr;
   size_t size = 0;

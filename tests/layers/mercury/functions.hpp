@@ -1,4 +1,4 @@
-// The functions that the test's server executes, and what its clients need to call them.
+// The functions that the test's server executes, and helpers of its clients.
 #pragma once
 
 #include <mercury_bulk.h>
@@ -35,14 +35,14 @@ struct functions {
   hg_id_t null, open, length, repeat, pooled, silent, pull, push, hash, die, keep, end, nobody;
 };
 
-/// As a server's, or with the routines that execute them NULL.
+/// Registers all functions: for a server with the routines that execute them, for a client with NULL instead.
 functions register_functions(bool executes);
 
 inline unsigned char pattern(uint64_t seed, uint64_t i) {
   return static_cast<unsigned char>((seed + i) * 2654435761u >> 13);
 }
 
-/// HG over a class of its own.
+/// HG with its own NA class, for the lifetime of this object.
 struct hg {
   explicit hg(const char* url, bool listen = false, bool executes = false)
       : na(NA_Initialize(url, listen ? NA_TRUE : NA_FALSE)) {
@@ -90,11 +90,11 @@ struct hg {
   functions ids;
 };
 
-/// Executes calls until one of `end` has been.
+/// Executes calls until it has executed one of `end`.
 void serve();
-/// The main function of a server: prints its name, and serves.
+/// The main function of a server: prints its name and executes calls.
 int serve_at(const char* url);
-/// That of a client, which ends the server of that name.
+/// The main function of a client that ends the server with that name.
 int end_server(const std::string& name, const char* url);
 
 }  // namespace test

@@ -1,4 +1,4 @@
-// Calls of the own address, two networks in one program, several threads, and the callback model.
+// Calls of a process to itself, two networks in one program, several threads, and the callback model.
 #include <mercury_callback.h>
 
 #include <atomic>
@@ -49,7 +49,7 @@ hg_return_t run_nested(hg_handle_t handle) {
   return HG_Handler_free(handle);
 }
 
-/// Copies from the caller's memory, which is this process's, without a transfer.
+/// Copies from the caller's memory, which is in this process, without a transfer.
 hg_return_t run_sum(hg_handle_t handle) {
   bulk_in_t in;
   REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &in));
@@ -84,7 +84,7 @@ void calls_of_itself() {
   REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 5000, &status));
   REQUIRE(status == HG_TRUE && out.value == 2);
   REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
-  // Executed by HG_Handler_process() where that comes first.
+  // HG_Handler_process() executes the call if it is called before HG_Wait().
   REQUIRE_HG(HG_SUCCESS, HG_Forward(self, add_id, &in, &out, &request));
   const int before = executed;
   REQUIRE_HG(HG_SUCCESS, HG_Handler_process(0, &status));
@@ -92,7 +92,7 @@ void calls_of_itself() {
   REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 0, &status));
   REQUIRE(status == HG_TRUE && out.value == 2);
   REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
-  // Nobody calls: the limit is honoured.
+  // Without calls, it returns after the time limit.
   const double begin = now();
   REQUIRE_HG(HG_SUCCESS, HG_Handler_process(50, &status));
   REQUIRE(status == HG_FALSE && now() - begin > 0.045 && now() - begin < 2);
@@ -186,7 +186,7 @@ void callbacks(const std::string& name) {
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
 }
 
-/// A server whose loop is that of callbacks.
+/// A server in the callback model.
 std::atomic<int> responded{0};
 hg_return_t run_respond(hg_handle_t handle) {
   number_t n;
@@ -216,7 +216,7 @@ int serve_with(const char* url) {
   return 0;
 }
 
-/// Many threads wait in one process for different things: calls, transfers, and calls to execute.
+/// Many threads of one process wait at the same time, for their calls, for transfers, and for calls to execute.
 void threads(const std::string& name) {
   const hg h("tcp");
   const na_addr_t server = h.find(name);
@@ -232,7 +232,7 @@ void threads(const std::string& name) {
       }
       ++done;
     });
-  // One that waits for what never comes, and honours its limit.
+  // A thread that waits for a call that never completes returns after its time limit.
   all.emplace_back([&] {
     while (done < 4) {
       hg_status_t status = HG_TRUE;
@@ -279,7 +279,7 @@ void life() {
     REQUIRE(flag == HG_TRUE && again == id);
     REQUIRE_HG(HG_SUCCESS, HG_Registered("other", &flag, &again));
     REQUIRE(flag == HG_FALSE);
-    // Two names with one id by the function that makes them.
+    // Two names whose hash, and so whose id, is the same.
     REQUIRE(HG_Register("bb", nullptr, nullptr, nullptr) != 0);
     REQUIRE(HG_Register("cA", nullptr, nullptr, nullptr) == 0);
     REQUIRE_HG(HG_SUCCESS, HG_Finalize());

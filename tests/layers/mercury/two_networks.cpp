@@ -1,4 +1,4 @@
-// Calls go over one network and transfers over another, between two processes.
+// Two processes with one network for calls and another one for transfers.
 #include <memory>
 
 #include "tests/layers/mercury/functions.hpp"
@@ -39,8 +39,8 @@ struct two {
 
 na_class_t* bulk_class = nullptr;
 
-/// The server's function: gets the caller's memory, doubles each byte, and puts it back, over the network that the
-/// caller's arguments name.
+/// The server's function: pulls the caller's memory, doubles each byte and pushes it back, over the network that the
+/// arguments name.
 hg_return_t run_double(hg_handle_t handle) {
   fill_in_t in;
   REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &in));

@@ -1,4 +1,4 @@
-// Time, atomic integers, threads, and the pool of threads.
+// Mercury's utilities: times, atomic integers, threads, thread pools.
 #include <mercury_atomic.h>
 #include <mercury_thread.h>
 #include <mercury_thread_condition.h>
@@ -56,7 +56,7 @@ TEST_CASE("a pool executes all that was posted before its end, also by its threa
   counted c{0, nullptr};
   REQUIRE(hg_thread_pool_init(4, &c.pool) == HG_UTIL_SUCCESS);
   for (int i = 0; i < 1000; ++i) REQUIRE(hg_thread_pool_post(c.pool, count_twice, &c) == HG_UTIL_SUCCESS);
-  // Those that a function posts are refused when the pool ends; here it does not before they are.
+  // The pool refuses posts once its destruction has begun, so wait until the nested posts have been made.
   while (hg_atomic_get32(&c.n) < 2000) hg_time_sleep(hg_time_from_double(0.001), nullptr);
   REQUIRE(hg_thread_pool_destroy(c.pool) == HG_UTIL_SUCCESS);
   CHECK(hg_atomic_get32(&c.n) == 2000);

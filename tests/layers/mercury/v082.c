@@ -1,6 +1,6 @@
-/* A program as they were written for Mercury v0.8.2, in C: routines by hand that return int beside generated ones, the
- * server's address in a line of text, functions that are executed in a pool, transfers of non-contiguous memory, and,
- * at the end, the callback model. The parent is the client, the child the server. */
+/* A typical C program for Mercury v0.8.2: handwritten routines that return int, generated routines, the server's
+ * address in a line of text, functions that a thread pool executes, transfers of non-contiguous memory, and the
+ * callback model. The parent is the client, the child the server. */
 #include <mercury.h>
 #include <mercury_atomic.h>
 #include <mercury_bulk.h>

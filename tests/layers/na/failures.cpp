@@ -1,4 +1,4 @@
-// Peers that die, leave, or never were: each operation with them ends with an error, and what is about others goes on.
+// Peers that die, disconnect or do not exist: each operation with them ends with an error; other operations continue.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
@@ -55,7 +55,7 @@ void signal_to(const network& net, na_addr_t to) {
   net.until([&] { return sent.done(); });
 }
 
-/// A receive from a process that ends, by a signal or by itself, ends as well, and so do all later operations.
+/// If a process ends, by a signal or by finalizing, receives from it end with an error, and so do all later operations.
 void waits_for(const char* role, bool killed) {
   const network net("tcp");
   test::process victim({role}), other({"sleep"});
@@ -76,7 +76,7 @@ void waits_for(const char* role, bool killed) {
   net.until([&] { return from_victim.done(); });
   REQUIRE(test::now() - begin < 10);
   REQUIRE(from_victim.info.ret == NA_PROTOCOL_ERROR);
-  // Small messages to a peer may have left before its end is known.
+  // A small message may be sent before the peer's failure is detected.
   na_return_t code = NA_SUCCESS;
   for (int i = 0; i < 100 && code == NA_SUCCESS; ++i) {
     code = NA_Msg_send_unexpected(net.c, net.x, outcome::store, &later, "x", 1, peer, 0, nullptr);
@@ -86,7 +86,7 @@ void waits_for(const char* role, bool killed) {
   REQUIRE(code == NA_PROTOCOL_ERROR);
   REQUIRE_CODE(NA_PROTOCOL_ERROR, NA_Msg_recv_expected(net.c, net.x, outcome::store, &later, a, 8, peer, 6, nullptr));
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(net.c, peer));
-  // The others are not concerned.
+  // Operations with other peers still work.
   REQUIRE(!from_healthy.done() && !any.done());
   signal_to(net, healthy);
   REQUIRE(other.line() == "received");
@@ -98,7 +98,7 @@ void waits_for(const char* role, bool killed) {
   if (!killed) REQUIRE(victim.wait() == 0);
 }
 
-/// A server whose clients die serves the others.
+/// A server whose clients die still serves the other clients.
 void serves_on() {
   const network net("tcp", true);
   for (int i = 0; i < 5; ++i) {
@@ -121,7 +121,7 @@ void serves_on() {
     client.kill(SIGKILL);
     net.until([&] { return answer.done(); });
     REQUIRE(answer.info.ret == NA_PROTOCOL_ERROR);
-    // What has arrived before may still be received; then there is nothing.
+    // Messages that arrived before the failure may still be received; no others.
     bool quiet = false;
     while (!quiet) {
       outcome left;
@@ -137,7 +137,7 @@ void serves_on() {
   }
 }
 
-/// Sends that wait since their receiver takes none end when it dies; so do puts and gets of its memory.
+/// Sends that wait for a receiver's flow control end when it dies. So do puts and gets of its memory.
 void floods_a_victim() {
   const network net("tcp");
   test::process victim({"expose"});
@@ -200,7 +200,7 @@ int expose() {
   }
 }
 
-/// Lookups of what does not exist, or is no listener.
+/// Lookups of names at which no process listens, or at which another program listens.
 void finds_nothing() {
   const network net("tcp");
   const int s = socket(AF_INET, SOCK_STREAM, 0);
@@ -228,7 +228,7 @@ void finds_nothing() {
   close(s);
 }
 
-/// A process that listens at the port of one that was killed is another one.
+/// A process that listens on the port of a killed process gets another address.
 void restarts() {
   const network net("tcp");
   auto first = std::make_unique<test::process>(std::vector<std::string>{"sleep"});
@@ -245,7 +245,7 @@ void restarts() {
   REQUIRE(second.line() == "received");
   outcome never;
   char byte;
-  // Its end may be noticed at once, or later.
+  // The failure of the first process may be detected at once or later.
   const na_return_t code = NA_Msg_recv_expected(net.c, net.x, outcome::store, &never, &byte, 1, old, 0, nullptr);
   if (code == NA_SUCCESS) net.until([&] { return never.done(); });
   REQUIRE((code == NA_SUCCESS ? never.info.ret : code) == NA_PROTOCOL_ERROR);

@@ -1,5 +1,5 @@
-/* A server and its client in C, as programs of Mercury v0.8.2 have them: the server writes its address to a file, the
- * client reads a line of it; the server puts into memory of the client, and answers. */
+/* A server and its client in C, as in programs for Mercury v0.8.2. The server writes its address to a file, from which
+ * the client reads it. The server puts data into the client's memory, and answers. */
 #include <na.h>
 #include <stdio.h>
 #include <stdlib.h>

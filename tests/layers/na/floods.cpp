@@ -1,4 +1,5 @@
-// More messages than a receiver takes: all arrive, once each, in bounded memory, and keep nobody else waiting.
+// More messages than a receiver accepts at once: each arrives exactly once, memory is bounded, and messages to other
+// peers are not delayed.
 #include <fstream>
 #include <memory>
 #include <set>
@@ -24,7 +25,7 @@ struct numbered {
   int sender, number;
 };
 
-/// Starts all sends at once, to a receiver that does nothing yet.
+/// Starts all sends at once, while the receiver makes no progress.
 int flood(const std::string& slow, const std::string& quick, int sender) {
   const network net("tcp");
   const na_addr_t to_slow = net.find(slow), to_quick = net.find(quick);
@@ -39,7 +40,7 @@ int flood(const std::string& slow, const std::string& quick, int sender) {
   }
   REQUIRE(test::now() - begin < 20);
   REQUIRE(!sent.back().done());
-  // One that waits can be cancelled.
+  // A send that waits can be cancelled.
   outcome cancelled;
   na_op_id_t id = NA_OP_ID_NULL;
   REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(net.c, net.x, outcome::store, &cancelled, text.data(), message_size,
@@ -47,7 +48,7 @@ int flood(const std::string& slow, const std::string& quick, int sender) {
   REQUIRE_CODE(NA_SUCCESS, NA_Cancel(net.c, net.x, id));
   net.until([&] { return cancelled.done(); });
   REQUIRE(cancelled.info.ret == NA_CANCELED);
-  // Another peer is reached meanwhile.
+  // Meanwhile messages to another peer arrive.
   outcome other;
   const numbered head{sender, 0};
   REQUIRE_CODE(NA_SUCCESS,
@@ -74,7 +75,7 @@ void receive_late(const network& slow, const network& quick) {
     numbered head{};
     REQUIRE_CODE(NA_SUCCESS,
                  NA_Msg_recv_unexpected(quick.c, quick.x, outcome::store, &got, &head, sizeof head, nullptr));
-    // The slow one makes progress, but receives nothing.
+    // The slow receiver makes progress but posts no receives.
     while (!got.done()) {
       NA_Progress(slow.c, slow.x, 1);
       NA_Progress(quick.c, quick.x, 1);
@@ -84,7 +85,7 @@ void receive_late(const network& slow, const network& quick) {
   }
   for (auto& s : senders) REQUIRE(s->line() == "posted");
   for (int i = 0; i < 200; ++i) NA_Progress(slow.c, slow.x, 1);
-  // 32 MiB of each sender, and what was in flight; they have sent 160 MiB each.
+  // The senders have sent 160 MiB each; the receiver may store 32 MiB of each, and messages in flight.
   const size_t grown = resident_mib() - before;
   std::fprintf(stderr, "%zu MiB are held for %d senders\n", grown, n_senders);
   REQUIRE(grown < 130);
@@ -104,7 +105,7 @@ void receive_late(const network& slow, const network& quick) {
   for (auto& s : senders) REQUIRE(s->wait() == 0);
 }
 
-/// Expected messages that come long before their receives.
+/// Expected messages that arrive long before their receives are posted.
 int send_early(const std::string& name) {
   const network net("tcp");
   const na_addr_t to = net.find(name);
@@ -138,7 +139,7 @@ void receive_early_ones(const network& net) {
   REQUIRE(sender.wait() == 0);
 }
 
-/// Both send much before either receives.
+/// Both processes send many messages before they receive.
 int exchange(const std::string& name) {
   const network net("tcp", name.empty());
   na_addr_t peer = NA_ADDR_NULL;
@@ -174,8 +175,8 @@ int exchange(const std::string& name) {
   return 0;
 }
 
-/// Both flood each other, and receive nothing of that before an expected message of the other one has come: it does not
-/// wait behind the flood.
+/// Both processes flood each other with unexpected messages, and receive none of them before an expected message has
+/// arrived: the flood must not block it.
 int flood_and_call(const std::string& name) {
   const network net("tcp", name.empty());
   na_addr_t peer = NA_ADDR_NULL;

@@ -1,5 +1,5 @@
-// The port of a server gets what is no request, too much of it, or nothing at all: it costs a bounded number of
-// descriptors and little memory, and processes that want to connect still do.
+// Connections to a server's port that send invalid requests, many requests, or nothing: they use a bounded number of
+// descriptors and little memory, and other processes can still connect.
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ size_t resident_kib_of(pid_t pid) {
   return 0;
 }
 
-/// Answers each message, until one is empty.
+/// Answers each message until an empty one arrives.
 int serve(const char* url) {
   const network net(url, true);
   test::say(net.own_name());
@@ -47,7 +47,7 @@ int serve(const char* url) {
   }
 }
 
-/// Connects, and exchanges a message.
+/// Connects and exchanges a message.
 int call(const std::string& name, size_t size) {
   const network net("tcp");
   const na_addr_t server = net.find(name);
@@ -72,7 +72,7 @@ int connect_to(const std::string& name) {
   return s;
 }
 
-/// What a connection begins with, by a process that wants messages (network/tcp/outside/introduction.hpp).
+/// The first bytes of a valid connection (network/tcp/outside/introduction.hpp).
 std::string request() {
   std::string text = "LCIpeer1\x01";
   text.resize(64, '\0');
@@ -90,25 +90,25 @@ void bad_request(const std::string& name, std::mt19937& random) {
       text.resize(1 + random() % 2000);
       for (char& c : text) c = static_cast<char>(random());
       break;
-    case 2:  // a request that is cut
+    case 2:  // a truncated request
       text = request().substr(0, random() % request().size());
       break;
-    case 3:  // a request with an error
+    case 3:  // a damaged request
       text = request();
       text[random() % text.size()] ^= static_cast<char>(1 << random() % 8);
       break;
-    case 4: {  // a request, whose answer is not read
+    case 4: {  // a valid request whose answer is not read
       text = request();
       break;
     }
-    default:  // a request, and more
+    default:  // a valid request with further bytes
       text = request() + std::string(100, 'x');
   }
   (void)send(s, text.data(), text.size(), MSG_NOSIGNAL);
   close(s);
 }
 
-/// A server that listens for other hosts is reached by who has its key, and by nobody else.
+/// Only processes with its key can connect to a server that listens for other hosts.
 void serve_for_other_hosts() {
   char path[] = "/tmp/na_key.XXXXXX";
   const int fd = mkstemp(path);
@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
     bad_request(name, random);
     if (i % 2000 == 999) good("1");
   }
-  // Many that say nothing, and keep the connection.
+  // Many connections that send nothing and stay open.
   std::vector<int> silent;
   for (int i = 0; i < 600; ++i) silent.push_back(connect_to(name));
   good("1");

@@ -1,4 +1,4 @@
-// Puts and gets: between memory of one piece and of many, at any offsets, with the checks of permissions and sizes.
+// Puts and gets between contiguous and segmented memory at any offsets, and the checks of permissions and sizes.
 #include <random>
 
 #include "tests/layers/na/processes.hpp"
@@ -10,7 +10,7 @@ using test::outcome;
 
 constexpr size_t bytes = 3 << 20;
 
-/// Cut at random places, some segments empty, in another order than in memory.
+/// Divides memory into random segments, some of them empty, in an order that differs from that in memory.
 std::vector<na_segment> cut(char* memory, size_t n, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<na_segment> segments;
@@ -40,7 +40,7 @@ std::string serialized(const network& net, na_mem_handle_t handle) {
 }
 
 void send_text(const network& net, na_addr_t to, const std::string& text) {
-  // Handles of many segments outgrow a message.
+  // Serialized handles with many segments do not fit in a message.
   for (size_t at = 0; at <= text.size(); at += 4096) {
     outcome sent;
     const std::string part = text.substr(at, 4096);
@@ -64,7 +64,7 @@ std::string receive_text(const network& net, na_addr_t from, size_t size) {
   return text;
 }
 
-/// Waits for any unexpected message; its source.
+/// Waits for any unexpected message. Returns its source.
 na_addr_t await(const network& net) {
   outcome got;
   char byte;
@@ -80,7 +80,7 @@ void signal_to(const network& net, na_addr_t to) {
   net.until([&] { return sent.done(); });
 }
 
-/// The owner of the memory, which is in many segments: the client writes the whole, then changes parts.
+/// The owner of memory in many segments. The client first writes all of it, then changes parts.
 int own() {
   const network net("na+sm://", true);
   test::say(net.own_name());
@@ -132,7 +132,7 @@ class client {
     const auto mine = in_order(segments);
     for (size_t i = 0; i < bytes; ++i) *mine[i] = static_cast<char>(i * 7 + i / 1000);
     REQUIRE(move(NA_Put, pieces_, 0, many_, 0, bytes) == NA_SUCCESS);
-    // Any part of it, into memory of one piece.
+    // Gets any part of it into contiguous memory.
     std::mt19937 random(3);
     for (int i = 0; i < 60; ++i) {
       const size_t n = i == 0 ? bytes : random() % (i % 2 == 0 ? bytes : 300), from = random() % (bytes - n + 1),
@@ -170,7 +170,7 @@ class client {
     }
     REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_deserialize(net_.c, &handle, text.data(), n));
     REQUIRE(NA_Mem_handle_get_serialize_size(net_.c, handle) == n);
-    REQUIRE(serialized(net_, handle) == text);  // may be passed on
+    REQUIRE(serialized(net_, handle) == text);  // a process may forward a handle to others
     return handle;
   }
 

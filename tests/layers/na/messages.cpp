@@ -1,4 +1,4 @@
-// A server and two clients exchange messages: each is found by its name, and gets what was sent to it.
+// A server and two clients exchange messages. Each is looked up by its name and receives its own messages.
 #include "tests/layers/na/processes.hpp"
 
 namespace {
@@ -8,8 +8,8 @@ using test::outcome;
 
 constexpr int rounds = 300;
 
-/// Answers each unexpected message by an expected one with the same tag and the reversed text. Ends after a message
-/// "end" of each client.
+/// Answers each unexpected message with an expected one that has the same tag and the reversed text. Returns after each
+/// client has sent "end".
 int serve(int clients) {
   const network net("bmi+tcp://localhost:0", true);
   test::say(net.own_name());
@@ -41,7 +41,7 @@ int serve(int clients) {
 int call(const std::string& name) {
   const network net("tcp");
   outcome looked_up;
-  // As read by fgets().
+  // With a line feed, as fgets() returns it.
   REQUIRE_CODE(NA_SUCCESS,
                NA_Addr_lookup(net.c, net.x, outcome::store, &looked_up, (name + "\n").c_str(), NA_OP_ID_IGNORE));
   net.until([&] { return looked_up.done(); });

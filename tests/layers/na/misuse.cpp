@@ -1,5 +1,4 @@
-// Each argument that makes no sense is an error, with a line on standard error that names function and argument, and
-// calls no callback.
+// Each invalid argument is an error with a line on standard error that names function and argument. No callback runs.
 #include "tests/layers/na/processes.hpp"
 
 namespace {
@@ -18,7 +17,7 @@ void begin_capture() {
   std::fclose(f);
 }
 
-/// What was printed since begin_capture().
+/// The text that was printed since begin_capture().
 std::string end_capture() {
   lseek(STDERR_FILENO, 0, SEEK_SET);
   const ssize_t n = read(STDERR_FILENO, error_lines, sizeof error_lines - 1);
@@ -157,7 +156,7 @@ int main() {
   refused(NA_PROTOCOL_ERROR, "NA_Finalize", "NA_Context_destroy", [&] { return NA_Finalize(net.c); });
   refused(invalid, "NA_Context_destroy", "context", [&] { return NA_Context_destroy(net.c, other.x); });
   refused(invalid, "NA_Finalize", "na_class", [&] { return NA_Finalize(nullptr); });
-  // A receive that no message has met ends with its context.
+  // Destroying the context ends an unmatched receive.
   REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &never, buffer, 2, nullptr));
   REQUIRE_CODE(NA_SUCCESS, NA_Context_destroy(net.c, net.x));
   net.x = NA_Context_create(net.c);

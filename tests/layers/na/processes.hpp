@@ -1,5 +1,5 @@
-// Test programs of several processes: main() starts its own program again as server and clients. No launcher connects
-// them; they tell each other addresses by lines on standard output, which main() reads.
+// Test programs of several processes: main() starts its own program again as server and clients, without a launcher.
+// They print their addresses on standard output, from which main() reads them.
 #pragma once
 
 #include <fcntl.h>
@@ -34,10 +34,10 @@
 
 namespace test {
 
-/// Kills the process if it is still there at the end.
+/// A child process. The destructor kills it if it is still running.
 class process {
  public:
-  /// This program with these words.
+  /// Starts this program with these arguments.
   explicit process(std::vector<std::string> words) {
     int out[2];
     REQUIRE(pipe2(out, O_CLOEXEC) == 0);
@@ -65,7 +65,7 @@ class process {
   process(const process&) = delete;
   process& operator=(const process&) = delete;
 
-  /// Its next line. Empty: it has ended.
+  /// Reads the process's next line. Returns an empty string if it has ended.
   std::string line() {
     char text[1024];
     if (std::fgets(text, sizeof text, output_) == nullptr) return "";
@@ -73,7 +73,7 @@ class process {
     return text;
   }
   void kill(int signal) { ::kill(pid_, signal); }
-  /// Its exit status; 1000 and the signal's number if one has ended it.
+  /// Waits for the process. Returns its exit status, or 1000 plus the number of the signal that has killed it.
   int wait() {
     int status = 0;
     waitpid(pid_, &status, 0);
@@ -145,7 +145,7 @@ struct network {
   na_context_t* x;
 };
 
-/// What a callback got.
+/// The information that a callback has received.
 struct outcome {
   int calls = 0;
   na_cb_info info{};

@@ -1,4 +1,4 @@
-// A process reaches itself: by a class of the network "self", and by its own address in others.
+// A process communicates with itself: by the network "self", and by its own address in other networks.
 #include "tests/layers/na/processes.hpp"
 
 namespace {
@@ -10,7 +10,7 @@ void all_operations(const network& net, na_addr_t self) {
   REQUIRE(NA_Addr_is_self(net.c, self) == NA_TRUE);
   char first[100], second[10], out[] = "to myself", answer[] = "and back";
   outcome received, sent, expected, replied, late;
-  // One receive before its message, one after.
+  // One receive is posted before its message is sent, one after.
   REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &received, first, 100, nullptr));
   REQUIRE_CODE(NA_SUCCESS,
                NA_Msg_send_unexpected(net.c, net.x, outcome::store, &sent, out, sizeof out, self, 77, nullptr));

@@ -1,4 +1,4 @@
-"""The library exports the functions of na.h, those that libmercury needs, and nothing else, and needs only LCI, the language and the system."""
+"""libna exports only the functions of na.h and those for libmercury. It depends only on LCI and system libraries."""
 
 import os
 import re

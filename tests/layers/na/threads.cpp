@@ -1,5 +1,5 @@
-// NA_Progress() sleeps, and wakes soon when a message comes; several threads may call it at once, for one context or
-// more, and each keeps its time-out.
+// NA_Progress() sleeps, and a message wakes it promptly. Several threads may call it at once, for one or several
+// contexts, and each returns after its time-out.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -92,7 +92,7 @@ void sleepers_wake_when_a_message_comes(int threads) {
   const na_addr_t to = net.find(server.line());
   std::vector<double> delays;
   for (int i = 0; i < messages; ++i) {
-    usleep(15000);  // until it sleeps
+    usleep(15000);  // until the receiver sleeps
     outcome sent, answered;
     double when = 0;
     REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_expected(net.c, net.x, outcome::store, &answered, &when, sizeof when, to,
@@ -107,10 +107,10 @@ void sleepers_wake_when_a_message_comes(int threads) {
   std::sort(delays.begin(), delays.end());
   std::fprintf(stderr, "%d threads: woken after %.0f us (median), %.0f us (largest)\n", threads,
                delays[delays.size() / 2], delays.back());
-  REQUIRE(delays[delays.size() / 2] < 1000);  // on a busy machine; decisive are figures on a quiet one
+  REQUIRE(delays[delays.size() / 2] < 1000);  // us; generous, as the machine may be busy
 }
 
-/// Many threads, each of which makes progress, and waits for answers whose callbacks any of them may run.
+/// Many threads make progress and wait for answers. Any of them may run any answer's callback.
 int echo(int clients) {
   const network net("tcp", true);
   test::say(net.own_name());
@@ -175,7 +175,7 @@ void threads_share_a_context(unsigned timeout) {
   call(n_threads, 0, 0);
   REQUIRE(server.wait() == 0);
   std::fprintf(stderr, "progress for %u ms: the longest call took %.1f ms\n", timeout, longest.load() * 1e3);
-  // A thread whose callback another one has run does not sleep on until its time-out.
+  // A thread wakes before its time-out when another thread has run its callback.
   REQUIRE(longest.load() < 1);
 }
 

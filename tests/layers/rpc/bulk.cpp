@@ -1,4 +1,4 @@
-// Memory of one process that another one transfers.
+// Bulks: memory of one process that another process reads and writes.
 #include <numeric>
 
 #include "tests/layers/rpc/engines.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("a function pulls from and pushes to its caller's memory") {
   }
 }
 
-TEST_CASE("many pieces are one memory, and parts of it share its registration") {
+TEST_CASE("a bulk of many pieces, and its sub-ranges, share one registration") {
   const engines e;
   e.server.define("fill", [](const rpc::bulk& b, char c) { b.push_x(std::string(b.size(), c))().get(); });
   e.server.define("read", [](const rpc::bulk& b) {
@@ -53,7 +53,7 @@ TEST_CASE("many pieces are one memory, and parts of it share its registration") 
   CHECK(read.on(e.there)(whole.sub(5, 40).sub(10, 7)) == (a + b + c).substr(15, 7));
   fill.on(e.there)(whole.sub(8, 25), 'x');
   CHECK(a + b + c == std::string(8, 'a') + std::string(25, 'x') + std::string(27, 'c'));
-  // A part travels with the description of the whole memory, and so needs no registration of its own.
+  // A sub-range is serialized with the description of the whole memory, so it needs no registration.
   e.server.define("same", [](const rpc::bulk& x, const rpc::bulk& part) {
     std::string all(x.size(), 0), some(part.size(), 0);
     x.pull_x(all)().get();
@@ -70,7 +70,7 @@ TEST_CASE("many pieces are one memory, and parts of it share its registration") 
   CHECK(copy == b);
 }
 
-TEST_CASE("a bulk may be a result, none, or of many segments") {
+TEST_CASE("a bulk may be a result, empty, or of many segments") {
   engines e;
   std::vector<uint32_t> v = numbers(10000, 9);
   rpc::bulk kept = e.server.expose(static_cast<const void*>(v.data()), v.size() * sizeof v[0]);
@@ -82,7 +82,7 @@ TEST_CASE("a bulk may be a result, none, or of many segments") {
   std::vector<uint32_t> w(v.size());
   b.pull_x(w)().get();
   CHECK(w == v);
-  CHECK_THROWS_AS(b.push_x(w)(), lci::invalid_argument_error);  // it may only be read
+  CHECK_THROWS_AS(b.push_x(w)(), lci::invalid_argument_error);  // the bulk is read-only
   std::vector<iovec> pieces(2000);
   std::vector<uint32_t> many(4000);
   for (size_t i = 0; i < pieces.size(); ++i) pieces[i] = {&many[2 * i], sizeof(uint32_t)};

@@ -61,7 +61,7 @@ TEST_CASE("functions without arguments or result, function pointers and structs"
   CHECK(e.client.declare<int(int)>("twice").on(e.there)(21) == 42);
 }
 
-TEST_CASE("arguments and results of every size arrive, those of many messages, too") {
+TEST_CASE("arguments and results of every size arrive, including those of many messages") {
   const engines e;
   e.server.define("echo", [](std::vector<uint32_t> v) { return v; });
   e.server.define("sum", [](rpc::view<uint32_t> v) {
@@ -82,7 +82,7 @@ TEST_CASE("arguments and results of every size arrive, those of many messages, t
   }
 }
 
-TEST_CASE("a large argument that is an rvalue is moved, and an lvalue stays as it is") {
+TEST_CASE("a large rvalue argument is moved, an lvalue is unchanged") {
   const engines e;
   e.server.define("size", [](const std::vector<char>& v) { return v.size(); });
   const auto size = e.client.declare<size_t(std::vector<char>)>("size");
@@ -94,7 +94,7 @@ TEST_CASE("a large argument that is an rvalue is moved, and an lvalue stays as i
   CHECK(f.get() == 1000000);
 }
 
-TEST_CASE("many calls are under way at once, and complete in any order") {
+TEST_CASE("many calls are outstanding at once, and complete in any order") {
   const engines e;
   e.server.define("next", [](int x) { return x + 1; });
   const auto next = e.client.declare<int(int)>("next");
@@ -103,7 +103,7 @@ TEST_CASE("many calls are under way at once, and complete in any order") {
   for (int i = 2999; i >= 0; --i) CHECK(futures[static_cast<size_t>(i)].get() == i + 1);
 }
 
-TEST_CASE("a future is waited for, asked and abandoned") {
+TEST_CASE("a future can be waited for, tested and destroyed") {
   engines e;
   std::promise<void> go;
   std::shared_future<void> may = go.get_future();
@@ -124,9 +124,9 @@ TEST_CASE("a future is waited for, asked and abandoned") {
   CHECK(slow.on(e.there)(7) == 7);
 }
 
-TEST_CASE("a function that answers later holds a handle, which any thread may answer") {
+TEST_CASE("a function that answers later owns a handle, by which any thread may answer") {
   const engines e;
-  std::mutex lock;  // of the list: a thread may answer before the function that has started it returns
+  std::mutex lock;  // for the list: a thread may answer before the function that has started it returns
   std::vector<std::thread> threads;
   e.server.define("later", [&](rpc::handle<std::string> h, std::string text) {
     const std::lock_guard guard(lock);
@@ -149,7 +149,7 @@ TEST_CASE("a function that answers later holds a handle, which any thread may an
   for (std::thread& t : threads) t.join();
 }
 
-TEST_CASE("a function knows who calls, and can call back") {
+TEST_CASE("a function gets its caller and can call it back") {
   const engines e;
   e.server.define("who", [&e](const rpc::context& c) {
     const auto name = e.server.declare<std::string()>("name");
@@ -190,7 +190,7 @@ TEST_CASE("functions of a pool are executed by its threads, several at once") {
   CHECK(most >= 2);
 }
 
-TEST_CASE("the program's threads execute functions where there is no other") {
+TEST_CASE("the program's threads execute functions if the engine has no threads") {
   const engines e{rpc::options()};
   e.server.define("one", [] { return 1; });
   auto f = e.client.declare<int()>("one").call_x(e.there)();
@@ -203,7 +203,7 @@ TEST_CASE("the program's threads execute functions where there is no other") {
   runs.join();
 }
 
-TEST_CASE("an engine calls itself, without a network, too") {
+TEST_CASE("an engine calls itself, with and without a network") {
   for (const char* url : {"self", "tcp://127.0.0.1"}) {
     rpc::engine e(url);
     const auto twice = e.define("twice", [](int x) { return 2 * x; });

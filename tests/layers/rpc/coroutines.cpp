@@ -14,7 +14,7 @@ rpc::coroutine<int> twice(rpc::function<int(int)> next, rpc::peer whom, int x) {
 }  // namespace
 
 TEST_CASE("a function that is a coroutine awaits calls, and its engine serves others meanwhile") {
-  rpc::engine back("tcp://127.0.0.1", rpc::options());  // served by this test, late
+  rpc::engine back("tcp://127.0.0.1", rpc::options());  // this test makes progress on it, with a delay
   const engines e;
   back.define("next", [](int x) { return x + 1; });
   const rpc::peer at_back = e.server.connect(back.url());
@@ -33,7 +33,7 @@ TEST_CASE("a function that is a coroutine awaits calls, and its engine serves ot
   CHECK(f.get() == "= 12");
 }
 
-TEST_CASE("exceptions of coroutines arrive, also those of calls that they await") {
+TEST_CASE("exceptions of coroutines, and of calls that they await, reach the caller") {
   const engines e;
   e.server.define("fails", [](int x) -> rpc::coroutine<int> {
     if (x == 1) throw std::out_of_range("one");

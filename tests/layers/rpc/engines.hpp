@@ -1,4 +1,4 @@
-// Two engines of one process, which reach each other over the network as two processes would.
+// Two engines of one process, which communicate over the network as two processes would.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace test {
 using namespace std::chrono_literals;
 namespace rpc = lci::rpc;
 
-/// A server with a thread, or one that the client's thread does not serve; and a client.
+/// A server, by default with a background thread, and a client.
 struct engines {
   explicit engines(rpc::options of_server = rpc::options().background())
       : server("tcp://127.0.0.1", of_server),
@@ -26,7 +26,7 @@ struct engines {
   rpc::peer there;
 };
 
-/// The text of what f() throws, which must be an E.
+/// The text of the exception that f() throws, which must be an E.
 template <class E, class F>
 std::string thrown_by(F f) {
   try {

@@ -1,4 +1,4 @@
-// Calls that fail: each has an exception of a type of its own, and none waits for ever.
+// Calls that fail: each kind of failure has its own exception type, and no call waits for ever.
 #include <future>
 #include <system_error>
 
@@ -35,7 +35,7 @@ void check_standard(const engines& e, const char* text) {
 
 }  // namespace
 
-TEST_CASE("standard exceptions of a function arrive as themselves") {
+TEST_CASE("the caller gets standard exceptions of a function with their types") {
   const engines e;
   check_standard<std::runtime_error>(e, "a");
   check_standard<std::logic_error>(e, "b");
@@ -58,7 +58,7 @@ TEST_CASE("standard exceptions of a function arrive as themselves") {
   CHECK_THROWS_AS(e.client.declare<void()>("memory").on(e.there)(), std::bad_alloc);
 }
 
-TEST_CASE("other exceptions of a function arrive with their type's name and text") {
+TEST_CASE("the caller gets other exceptions of a function with the type's name and text") {
   const engines e;
   e.server.define("own", [] { throw own_error("what happened"); });
   e.server.define("number", [] { throw 5; });
@@ -80,7 +80,7 @@ TEST_CASE("other exceptions of a function arrive with their type's name and text
   CHECK(text.size() > 3000);
 }
 
-TEST_CASE("exceptions of encoders reach whoever encodes or waits") {
+TEST_CASE("exceptions of encoders reach the caller that encodes or waits") {
   const engines e;
   e.server.define("pass", [](unwilling u) {
     u.value += 1;
@@ -95,7 +95,7 @@ TEST_CASE("exceptions of encoders reach whoever encodes or waits") {
   CHECK(pass.on(e.there)(unwilling{5}).value == 6);
 }
 
-TEST_CASE("wrong types name both signatures, and another name none") {
+TEST_CASE("the error for wrong types names both signatures, that for an unknown name none") {
   const engines e;
   e.server.define("open", [](const std::string&, int) { return 1; });
   for (const std::string& text : {
@@ -113,7 +113,7 @@ TEST_CASE("wrong types name both signatures, and another name none") {
   CHECK(has(text, "\"nobody\""));
 }
 
-TEST_CASE("a deadline ends a call, whether somebody waits or not, and later calls work") {
+TEST_CASE("a deadline ends a call, whether a thread waits for it or not, and later calls work") {
   engines e;
   std::promise<void> go;
   std::shared_future<void> may = go.get_future();
@@ -139,7 +139,7 @@ TEST_CASE("a deadline ends a call, whether somebody waits or not, and later call
   CHECK(stuck.on(e.there)(5) == 5);
 }
 
-TEST_CASE("thousands of calls that were given up leave nothing behind") {
+TEST_CASE("thousands of timed-out calls leave no resources behind") {
   engines e;
   std::promise<void> go;
   std::shared_future<void> may = go.get_future();
@@ -166,8 +166,8 @@ TEST_CASE("arguments and results beyond the limit are refused") {
   CHECK(make.on(there)(1000).size() == 1000);
 }
 
-TEST_CASE("an engine that closes ends calls under way, and refuses later ones") {
-  rpc::engine server("tcp://127.0.0.1", rpc::options());  // nobody serves
+TEST_CASE("closing an engine ends outstanding calls, and later calls are refused") {
+  rpc::engine server("tcp://127.0.0.1", rpc::options());  // no thread makes progress on it
   auto client = std::make_unique<rpc::engine>("tcp://127.0.0.1", rpc::options().client());
   const auto f = client->declare<int(int)>("any");
   const rpc::peer there = client->connect(server.url());
@@ -183,7 +183,7 @@ TEST_CASE("an engine that closes ends calls under way, and refuses later ones") 
   CHECK_THROWS_AS(there.url(), lci::invalid_argument_error);
 }
 
-TEST_CASE("a server that closes answers calls that it has not executed, and handles that it forgot") {
+TEST_CASE("closing a server answers calls that it has not executed, and unanswered handles") {
   auto server = std::make_unique<rpc::engine>("tcp://127.0.0.1", rpc::options());
   rpc::engine client("tcp://127.0.0.1", rpc::options().client());
   std::vector<rpc::handle<int>> forgotten;
@@ -198,10 +198,10 @@ TEST_CASE("a server that closes answers calls that it has not executed, and hand
   auto b = client.declare<int()>("waits").call_x(there)();
   std::this_thread::sleep_for(20ms);
   server.reset();
-  // Answered, or the peer has left: either is an error.
+  // Either the answer arrives or the disconnect: both are errors.
   CHECK_THROWS_AS(a.get(), rpc::error);
   CHECK_THROWS_AS(b.get(), rpc::error);
-  forgotten.front()(5);  // nobody gets it
+  forgotten.front()(5);  // has no effect
   CHECK_THROWS_AS(forgotten.front()(6), lci::invalid_argument_error);
 }
 

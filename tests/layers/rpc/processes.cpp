@@ -1,4 +1,4 @@
-// Processes that call each other, and that die: whoever waits gets an exception, and nobody else is disturbed.
+// Processes that call each other, and that die: waiting calls throw, and other processes are not affected.
 #include <csignal>
 
 #include "lci/rpc.hpp"
@@ -78,7 +78,7 @@ void a_server_that_dies() {
   for (const bool is_large : {false, true}) {
     process server({"serve", "tcp://127.0.0.1"});
     const rpc::peer there = c.e.connect(server.line());
-    // Before it answers, while it holds another call, and afterwards.
+    // Calls before, during and after the death of the server.
     auto waiting = c.never.call_x(there)();
     auto limited = c.never.call_x(there).deadline(30s)();
     auto large = c.echo.call_x(there, std::string(is_large ? 32 << 20 : 1, 'x'))();
@@ -136,7 +136,7 @@ void servers_that_call_servers() {
   const client c;
   const rpc::peer at_a = c.e.connect(a), at_b = c.e.connect(b);
   const auto call = c.e.declare<int(int, std::string)>("call");
-  // Each waits for the other one, whose thread waits, too, and executes functions meanwhile.
+  // Each server's thread waits for a call to the other server, and executes functions meanwhile.
   std::vector<rpc::future<int>> futures;
   for (int i = 0; i < 20; ++i) {
     futures.push_back(call.call_x(at_a, i, b)());

@@ -1,4 +1,4 @@
-"""Wrong types are compile errors, whose text says what is wrong. What is right compiles, as C++17 and C++20."""
+"""Wrong types are compile errors with a helpful text. Correct programs compile as C++17 and C++20."""
 
 import re
 import unittest
@@ -25,7 +25,7 @@ RIGHT = """
   e.define("points", [](std::vector<point> p, std::optional<point>) { return p; });
   static_cast<void>(fd);
 """
-# What is written, and what the compiler's message contains.
+# title: (code, text that the compiler's message must contain)
 WRONG = {
     "too few arguments": ('open.on(server)("a");', "rpc: wrong number of arguments"),
     "too many arguments": ('open.call_x(server, "a", 1, 2);', "rpc: wrong number of arguments"),

@@ -1,4 +1,4 @@
-"""The library exports the interface of lci/rpc.hpp and nothing of its inside."""
+"""The library exports the interface of lci/rpc.hpp and no internal symbols."""
 
 import os
 import re

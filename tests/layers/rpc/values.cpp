@@ -1,4 +1,4 @@
-// Values of all kinds arrive as they were sent, and their bytes are those of HG's routines.
+// Values of all kinds are decoded as they were encoded, and their encoding equals that of HG's routines.
 #include <mercury_proc_string.h>
 
 #include <catch2/catch.hpp>
@@ -48,7 +48,7 @@ struct tree {
 
 template <class T>
 std::string encoded(const T& value) {
-  char room[64];  // smaller than most values, so that the writer moves
+  char room[64];  // smaller than most values, so that the writer moves to its own memory
   rpc::writer w(room, sizeof room, false, {});
   rpc::codec<T>::write(w, value);
   return {w.data(), w.used()};
@@ -60,7 +60,7 @@ T round_trip(const T& value) {
   rpc::reader r(bytes.data(), bytes.size(), {});
   T result = rpc::codec<T>::read(r);
   CHECK(r.left() == 0);
-  // A message that ends anywhere before is refused.
+  // Each truncation of the message is refused.
   for (size_t n = 0; n < bytes.size(); ++n) {
     const std::string cut = bytes.substr(0, n);
     rpc::reader short_one(cut.data(), cut.size(), {});
@@ -78,7 +78,7 @@ struct text<R(A...)> {
 
 }  // namespace
 
-TEST_CASE("values of every kind arrive as they were sent, and cut ones are refused") {
+TEST_CASE("values of every kind are decoded as they were encoded, and truncated ones are refused") {
   CHECK(round_trip(int8_t{-3}) == -3);
   CHECK(round_trip(UINT64_MAX) == UINT64_MAX);
   CHECK(round_trip(2.5f) == 2.5f);
@@ -112,7 +112,7 @@ TEST_CASE("values of every kind arrive as they were sent, and cut ones are refus
   CHECK(round_trip(std::chrono::milliseconds(50)) == std::chrono::milliseconds(50));
 }
 
-TEST_CASE("views refer to the message, and to a copy where it is not aligned") {
+TEST_CASE("views refer to the message, or to a copy if it is not aligned") {
   char room[128];
   for (size_t shift : {0, 1}) {
     rpc::writer w(room, sizeof room, false, {});
@@ -148,7 +148,7 @@ TEST_CASE("lengths from a message are not trusted") {
   CHECK_THROWS_AS(rpc::codec<std::string>::read(s), rpc::message_error);
 }
 
-TEST_CASE("the bytes are those of HG's routines") {
+TEST_CASE("the encoding equals that of HG's routines") {
   const auto by_hg = [](auto routine, auto value) {
     char buffer[256];
     hg_proc_t proc = nullptr;
@@ -174,7 +174,7 @@ TEST_CASE("a recursive value is encoded") {
   CHECK(text<void(tree)>::of() == "void({int32, list<{...}>})");
 }
 
-TEST_CASE("signatures name types as both languages see them") {
+TEST_CASE("signatures contain the names of encoded types") {
   CHECK(text<int(const std::string&, int)>::of() == "int32(string, int32)");
   CHECK(text<void()>::of() == "void()");
   CHECK(text<std::vector<plain>(rpc::view<double>, std::map<std::string, bool>)>::of() ==

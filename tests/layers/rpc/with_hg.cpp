@@ -1,4 +1,4 @@
-// Programs of HG, in C's types, and of lci/rpc.hpp call each other.
+// Programs of HG, with C types, and of lci/rpc.hpp call each other.
 #include "tests/layers/mercury/functions.hpp"
 
 #include "lci/rpc.hpp"
@@ -17,7 +17,7 @@ struct opened {
   }
 };
 
-/// HG's server, of tests/layers/mercury.
+/// The server of tests/layers/mercury.
 int serve_hg() {
   const hg h("tcp", true, true);
   say(h.own_name());
@@ -25,7 +25,7 @@ int serve_hg() {
   return 0;
 }
 
-/// The same functions in C++.
+/// A server with the same functions, over lci/rpc.hpp.
 int serve_rpc() {
   const rpc::engine e("tcp://127.0.0.1");
   e.define("null", [] {});
@@ -87,11 +87,11 @@ void hg_calls_rpc(const std::string& name) {
   REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 20000, HG_STATUS_IGNORE));
   REQUIRE(std::string(text.text) == std::string(1000, 'r'));
   REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
-  // HG takes no result in parts.
+  // HG does not accept results in parts.
   in.value = 100000;
   REQUIRE_HG(HG_SIZE_ERROR, h.call(server, repeat, &in, &text));
   REQUIRE_HG(HG_FAIL, h.call(server, throws, &in, &out));
-  // Of wrong types: too few bytes, and too many.
+  // Arguments of wrong types: too few bytes, and too many.
   REQUIRE_HG(HG_PROTOCOL_ERROR, h.call(server, length, nullptr, nullptr));
   open_in_t two{"a", 1};
   hg_request_t other = HG_REQUEST_NULL;
@@ -137,7 +137,7 @@ void rpc_calls_hg(const std::string& name) {
   REQUIRE(throws<rpc::size_error>([&] { repeat.on(server)(100000); }));
   REQUIRE(throws<rpc::unknown_function_error>([&] { e.declare<void()>("nobody knows").on(server)(); }));
   REQUIRE(throws<rpc::no_answer_error>([&] { e.declare<void()>("silent").on(server)(); }));
-  // HG has no signature: a result that can't be decoded is an error with that of the call.
+  // HG sends no signature, so the error of a result that can't be decoded names only the call's signature.
   REQUIRE(throws<rpc::signature_error>(
       [&] { e.declare<std::vector<int>(std::string, uint64_t)>("open").on(server)("a", 1); }));
   std::vector<unsigned char> memory(100000);
@@ -145,7 +145,7 @@ void rpc_calls_hg(const std::string& name) {
   using transfer = uint64_t(rpc::bulk, uint64_t, uint64_t, uint64_t);
   e.declare<transfer>("push").on(server)(b, 1000, 5000, 3);
   for (size_t i = 0; i < 5000; ++i) REQUIRE(memory[1000 + i] == pattern(3, i));
-  // A part, whose offset HG adds.
+  // A sub-range: HG adds its offset.
   e.declare<transfer>("push").on(server)(b.sub(20000, 10000), 100, 500, 7);
   for (size_t i = 0; i < 500; ++i) REQUIRE(memory[20100 + i] == pattern(7, i));
   REQUIRE(memory[20099] == 0 && memory[20600] == 0);

@@ -88,7 +88,7 @@ class core final : public participant {
     lci::free_comp(&done);
     REQUIRE(got.rank == previous());
     REQUIRE(is_filled(window_.data(), n, salt, previous(), round));
-    lci::barrier();  // all have read their windows
+    lci::barrier();  // so that all ranks have read their windows
   }
 
   lci::comp_t sync_, arrived_, written_;

@@ -58,7 +58,7 @@ class mercury final : public participant {
     REQUIRE(HG_Init(na_) == HG_SUCCESS);
     id_ = MERCURY_REGISTER("pull_and_check", pull_in_t, pull_out_t, pull_and_check);
     served = 0;
-    // No server knows of ranks: they tell their names by the store of the job.
+    // Mercury has no ranks, so servers publish their names in the job's key-value store.
     const lci::detail::job_place place = lci::detail::join_job();
     rank = place.rank;
     size = place.size;
@@ -70,7 +70,7 @@ class mercury final : public participant {
     lci::detail::fence_of_job();
   }
 
-  // No fence: after MPI_Finalize() the launcher may have ended the job's store.
+  // No fence, since MPI_Finalize() may have ended the launcher's key-value store.
   void end() override {
     REQUIRE(NA_Addr_free(na_, server_) == NA_SUCCESS);
     REQUIRE(HG_Finalize() == HG_SUCCESS);

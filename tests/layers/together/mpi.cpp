@@ -1,4 +1,4 @@
-// MPI: sends and receives, and a reduction. It can begin and end once in a process.
+// MPI: sends, receives and a reduction. A process can initialize and finalize MPI only once.
 #define OMPI_SKIP_MPICXX
 #define MPICH_SKIP_MPICXX
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// A communication system in a test of all of them in one process: begun, used and ended by all ranks alike.
+// The interface by which the test uses each communication system in one process: initialize, communicate, finalize.
 #pragma once
 
 #include <unistd.h>
@@ -20,7 +20,7 @@
 
 namespace together {
 
-/// Thread-bound, but its thread may change between calls.
+/// A communication system. One thread at a time may use it.
 class participant {
  public:
   virtual ~participant() = default;
@@ -28,8 +28,8 @@ class participant {
   /// Both are collective.
   virtual void begin() = 0;
   virtual void end() = 0;
-  /// Sends `rounds` of messages of all kinds to the next rank, and checks those of the previous one. Collective; when
-  /// it returns, no message of this rank needs its progress.
+  /// Collective. Sends `rounds` rounds of messages of all kinds to the next rank, and checks those of the previous
+  /// rank. When it returns, other ranks need no more progress of this one.
   virtual void work(int rounds) = 0;
 
   int rank = 0, size = 1;
@@ -42,15 +42,15 @@ std::unique_ptr<participant> make_v1();
 std::unique_ptr<participant> make_armci();
 std::unique_ptr<participant> make_ccs();
 std::unique_ptr<participant> make_mercury();
-std::unique_ptr<participant> make_mpi();  // only where there is MPI
+std::unique_ptr<participant> make_mpi();  // only in builds with MPI
 
-/// Sizes of messages, in turn: from nothing to what every network sends by a handshake.
+/// Sizes of messages: from 0 bytes to sizes that every network sends by rendezvous.
 inline size_t bytes_of(int round) {
   constexpr size_t sizes[] = {8, 0, 100, 1, 3000, 65536, 17, 200000};
   return sizes[round % 8];
 }
 
-/// What rank `from` of a system, which `salt` names, sends in a round.
+/// The data that rank `from` sends in a round. `salt` differs between the systems.
 inline unsigned char pattern(unsigned salt, int from, int round, size_t i) {
   return static_cast<unsigned char>(salt * 29 + static_cast<unsigned>(from) * 31 + static_cast<unsigned>(round) * 7 +
                                     i % 253);

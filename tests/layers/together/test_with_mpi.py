@@ -7,7 +7,7 @@ import unittest
 import slurm
 from others import Launched
 
-# MPI begins and ends first, last, and in between; the others begin and end several times meanwhile.
+# MPI is initialized and finalized first, last, and in between; the others several times.
 ORDERS = (
     ('MLVACH/HCAVLM',),
     ('LVACHM/MLVACH',),
@@ -30,7 +30,8 @@ class Together:
         for n in self.numbers:
             for network in ('shm', 'tcp'):
                 for orders in self.orders if n == 2 else ORDERS[2:3]:
-                    # Each order over shared memory, one with the most ranks over TCP; by --long all.
+                    # All orders over shared memory, and one order with the largest number of ranks over TCP; with --long
+                    # all combinations.
                     if LONG or (network == 'shm' if n == 2 else network == 'tcp' and n == max(self.numbers)):
                         with self.subTest(ranks=n, network=network, orders=orders):
                             self.check(n, orders, network)
@@ -65,7 +66,7 @@ class OpenMpi(Together, Launched):
 @unittest.skipIf(slurm.missing() or not os.environ.get('TOGETHER_MPICH'), slurm.missing() or 'MPICH is not installed')
 class Slurm(Together, Launched):
     program, numbers = os.environ.get('TOGETHER_MPICH'), (2, 4)
-    # MPI first: Slurm accepts one client of PMI from a rank, and LCI asks an MPI that runs already for its rank.
+    # MPI first: Slurm accepts one PMI client for each rank, and LCI gets its rank from MPI if MPI is initialized.
     orders = [o for o in ORDERS if o[0].startswith('M')]
 
     @classmethod
@@ -75,7 +76,7 @@ class Slurm(Together, Launched):
         cls.env = cls.cluster.env
 
     def launcher(self, n):
-        # One node: Mercury's names are of the loopback interface, and nodes have no memory in common.
+        # One node, since Mercury's names are addresses of the loopback interface, and systems need shared memory.
         return ['srun', '--mpi=pmi2', '--quiet', '-N1', f'-n{n}']
 
 

@@ -1,10 +1,10 @@
-// LCI v2, LCI v1.7, ARMCI, CCS, Mercury and MPI in one process: begun and ended in several orders, each with a thread
-// of its own that sends and checks at the same time as the others, then all in turn from one thread. Nothing is lost,
-// nothing is left of what has ended, and a process that calls nothing uses no processor.
+// LCI v2, LCI v1.7, ARMCI, CCS, Mercury and MPI in one process. They are initialized and finalized in several orders.
+// Each first has a thread that sends and checks concurrently with the others; then one thread uses them in turn. Checks
+// that no data is lost, that finalized systems leave no resources, and that an idle process uses no processor time.
 //
 //   together ROUNDS BEGIN/END...     systems by letter: L, V (v1.7), A, C, H (Mercury), M
 //
-// MPI can begin and end once, so that M may stand in one BEGIN and in the same or a later END.
+// MPI can be initialized only once, so M may occur in one BEGIN, and in the END of the same or a later cycle.
 #include <dirent.h>
 #include <sys/resource.h>
 
@@ -53,8 +53,8 @@ struct possessions {
   double mib = resident_mib();
 };
 
-constexpr double idle_seconds = 0.5, most_idle = 0.05;  // of a processor
-constexpr double most_growth = 8;                       // MiB after each cycle but the first two
+constexpr double idle_seconds = 0.5, most_idle = 0.05;  // the latter: fraction of a processor
+constexpr double most_growth = 8;                       // MiB per cycle, after the first two
 
 class program {
  public:
@@ -110,7 +110,7 @@ class program {
     if (checks_costs()) REQUIRE(share <= most_idle);
   }
 
-  /// Not in builds with a sanitizer, which have costs of their own.
+  /// Not in builds with a sanitizer, which use more memory and time.
   static bool checks_costs() { return std::getenv("TOGETHER_ONLY_RIGHT") == nullptr; }
 
  private:
@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
     std::printf("after %s: %d files, %d threads, %.1f MiB\n", argv[i], after.back().files, after.back().threads,
                 after.back().mib);
   }
-  // The first cycle leaves what libraries load once; MPI's own is there in some cycles only.
+  // Libraries allocate some memory once, in the first cycle; MPI does so in the cycle in which it is initialized.
   for (size_t i = 2; i < after.size() && !with_mpi; ++i) {
     REQUIRE(after[i].files == after[1].files);
     REQUIRE(after[i].threads == after[1].threads);

@@ -1,4 +1,4 @@
-/* The last of the ranks dies: whatever waits for it ends with an error, no call hangs. */
+/* The last rank dies. Operations of the other ranks that wait for it must end with an error, and no call may hang. */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
 #include <sys/types.h>
@@ -23,7 +23,7 @@ int main(void) {
   v.lbuffers = &b;
   v.count = 1;
   if (LCI_RANK == dead) {
-    /* Everybody has exchanged something with it. */
+    /* Die only after each other rank has sent a message, so that all are connected. */
     for (i = 0; i < dead; ++i) CHECK(LCI_queue_wait(LCI_UR_CQ, &r) == LCI_OK);
     kill(getpid(), SIGKILL);
   }

@@ -1,4 +1,4 @@
-// Clients come and go, and processes look each other up at the same time.
+// Clients that connect and disconnect again and again, and processes that look each other up at the same time.
 #include <dirent.h>
 
 #include <fstream>
@@ -46,7 +46,7 @@ void answer(const network& net) {
   net.until([&] { return sent.done(); });
 }
 
-/// Comes and goes some times, in one process.
+/// Connects and disconnects several times in one process.
 int visit(const std::string& name, int times) {
   used before;
   for (int i = 0; i < times; ++i) {
@@ -79,7 +79,8 @@ void server_of_visitors(int times) {
   if (std::getenv("LCI_TEST_SANITIZER") == nullptr) REQUIRE(after.resident_kib < before.resident_kib + 8192);
 }
 
-/// Looks the other one up when the time has come; then both send by the address that they looked up, and receive by it.
+/// Looks the other process up at a given time. Then both send to, and receive from, the address that the lookup
+/// returned.
 int meet(const std::string& file, double when) {
   const network net("tcp", true);
   test::say(net.own_name());
@@ -99,7 +100,7 @@ int meet(const std::string& file, double when) {
     net.until([&] { return sent.done() && got.done(); });
     REQUIRE(got.info.ret == NA_SUCCESS && theirs == byte);
   }
-  // Also by what came with a message.
+  // Also with the address that came with a message.
   outcome sent, got;
   char byte = 0;
   REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &got, &byte, 1, nullptr));
@@ -112,7 +113,7 @@ int meet(const std::string& file, double when) {
 
 void both_look_each_other_up(int round) {
   const std::string base = "/tmp/na_meet." + std::to_string(getpid()) + "." + std::to_string(round);
-  // Seconds at which both begin; a little apart, in either order.
+  // The times at which the processes start their lookups; either may be slightly earlier.
   const double when = test::now() + 0.25, apart = round % 5 == 0 ? 0 : (round % 5 - 2.5) * 100e-6;
   test::process one({"meet", base + "a", std::to_string(when)}),
       two({"meet", base + "b", std::to_string(when + apart)});
