@@ -20,9 +20,11 @@ class layout;
 class known_shapes {
  public:
   bool has(uint64_t id, int node);
-  /// Notes that a shape was sent to a node: others may rely on that only afterwards.
-  void add(uint64_t id, int node, int n_nodes);
-  /// The nodes that knew it, and now do not.
+  /// Makes room for add(). Throws std::bad_alloc.
+  void prepare(uint64_t id, int n_nodes);
+  /// Notes that a shape was sent to a node: others may rely on that only afterwards. Follows prepare().
+  void add(uint64_t id, int node) noexcept;
+  /// The nodes that knew it, and now do not. If it throws std::bad_alloc, nothing has changed.
   std::vector<int> remove(uint64_t id);
 
  private:

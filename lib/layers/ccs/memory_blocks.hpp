@@ -20,7 +20,7 @@ class memory_blocks {
   bool release(void* address);
   void release_all();
 
-  /// The mapped size of symmetric memory.
+  /// The mapped size of symmetric memory. Throws std::bad_alloc.
   void add_symmetric(void* address, size_t size);
   size_t take_symmetric(void* address);
 
@@ -28,6 +28,8 @@ class memory_blocks {
   struct block {
     lci::mr_t shared;  // empty: of the C library
   };
+  static void end(void* address, block& b) noexcept;
+
   std::mutex mutex_;
   std::unordered_map<void*, block> blocks_;
   std::unordered_map<void*, size_t> symmetric_;

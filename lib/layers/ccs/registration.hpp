@@ -46,11 +46,14 @@ class registration_table {
   };
   using endings = std::vector<ending>;
 
-  /// Counts a user of each page of [address, address + size). Throws resource_error if the network refuses.
-  endings add(uintptr_t address, size_t size);
+  // These add the keys that have to be taken back to `ended`, also if they throw.
+
+  /// Counts a user of each page of [address, address + size). Throws resource_error if the network refuses, or
+  /// std::bad_alloc: no user is counted then.
+  void add(uintptr_t address, size_t size, endings& ended);
   /// Counts one user less. False, without a change, if some page has none.
   bool remove(uintptr_t address, size_t size, endings& ended);
-  endings set_threshold(size_t bytes);
+  void set_threshold(size_t bytes, endings& ended);
   stats get_stats() const;
 
   /// Whether both ends of a range have users.
@@ -65,7 +68,7 @@ class registration_table {
       p = {r->id, r->begin, r->end, r->rmr};
       ++r->holders[static_cast<size_t>(node)];
     }
-    reply(p);
+    reply(p);  // does not throw
   }
   /// The node has given a key back.
   void returned(int node, uint64_t id);
@@ -88,15 +91,20 @@ class registration_table {
 
   region* find(uintptr_t address) const;
   region* find_used(uintptr_t address) const;
-  std::unique_ptr<region> make(uintptr_t begin, uintptr_t end);
+  /// A region without a registration, which its owner opens.
+  std::unique_ptr<region> make(uintptr_t begin, uintptr_t end) const;
+  void open(region& r);
+  /// Ends the registration.
+  void close(region& r);
   /// Counts users of the pages of a region from `begin` to `end`; returns whether a page had none.
   void count_users(region& r, uintptr_t begin, uintptr_t end);
   bool has_unused(const region& r, uintptr_t begin, uintptr_t end) const;
   /// Replaces a region whose unused pages may have changed by new ones of its used pages and of [begin, end).
   void renew(region_map::iterator at, uintptr_t begin, uintptr_t end, endings& ended);
+  /// Removes a region. If it throws for want of memory, nothing has changed.
   void end(region_map::iterator at, endings& ended);
-  void end_oldest(endings& ended);
-  void deregister(region& r);
+  /// Ends unused regions down to the threshold, or until there is no memory to do so: a later call continues.
+  void end_oldest(endings& ended) noexcept;
 
   const lci::device_t device_;
   const size_t n_nodes_;
