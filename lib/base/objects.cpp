@@ -4,6 +4,7 @@
 #include <deque>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -141,10 +142,14 @@ void release_memory(void* p, size_t size, size_t alignment, bool always) noexcep
   const kept_memory m{p, size, alignment};
   const bool checked = watched_for(calls_are_checked);
   if (p != nullptr && (always || checked)) {
-    object_table& b = the_table();
-    std::lock_guard guard(b.mutex);
-    b.alive.erase(p);
-    if (checked && keep(b, m)) return;
+    try {
+      object_table& b = the_table();
+      std::lock_guard guard(b.mutex);
+      b.alive.erase(p);
+      if (checked && keep(b, m)) return;
+    } catch (const std::bad_alloc&) {
+      // There is no memory for the table, so no object is in it.
+    }
   }
   give_back(m);
 }

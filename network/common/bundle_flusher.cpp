@@ -56,6 +56,24 @@ void flusher::wake() noexcept {
   }
 }
 
+namespace {
+
+/// Returns whether anything happened.
+bool flush(bundling_device& d) noexcept {
+  try {
+    try {
+      return d.flush_if_unpolled();
+    } catch (const std::exception& e) {
+      log_warning(std::string("a bundle could not be sent: ") + e.what());
+    }
+  } catch (const std::bad_alloc&) {
+    // The text needs memory, too.
+  }
+  return true;  // tried again in the next period
+}
+
+}  // namespace
+
 void flusher::run() {
   int calm = 0;
   std::unique_lock lock(sleep_mutex_);
@@ -64,13 +82,7 @@ void flusher::run() {
     lock.unlock();
     {
       std::lock_guard guard(devices_mutex_);
-      for (bundling_device* d : devices_) {
-        try {
-          busy |= d->flush_if_unpolled();
-        } catch (const std::exception& e) {
-          log_warning(std::string("a bundle could not be sent: ") + e.what());
-        }
-      }
+      for (bundling_device* d : devices_) busy |= flush(*d);
     }
     lock.lock();
     calm = busy ? 0 : calm + 1;

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
 
 namespace lci::network::sockets {
 
@@ -91,11 +93,16 @@ connection& device::meet(int rank) {
   try {
     const auto r = static_cast<size_t>(rank);
     context_.peers().meet(rank);  // first, as failure handling needs the peer's liveness connection
-    handshakes_->begin(rank, endpoints_.empty()
-                                 ? endpoint::unpack(context_.exchange().read(endpoints_of_all_, rank), rank)
-                                 : endpoints_[r]);
+    // Only the thread that has made the link does this, so it can't be left to a later call.
+    insist_on_memory([&] {
+      handshakes_->begin(rank, endpoints_.empty()
+                                   ? endpoint::unpack(context_.exchange().read(endpoints_of_all_, rank), rank)
+                                   : endpoints_[r]);
+    });
   } catch (const bootstrap_error& error) {
     warn_and_fail_peer(rank, error.what());
+  } catch (const std::bad_alloc&) {
+    warn_and_fail_peer(rank, "there is no memory to connect to it");
   }
   return c;
 }

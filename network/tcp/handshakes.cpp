@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -88,7 +89,12 @@ void handshakes::begin(int rank, const endpoint& to) {
   attempt& a = attempts_[rank];
   a.to = to;
   a.since = clock::now();
-  try_to_connect(rank);
+  try {
+    try_to_connect(rank);
+  } catch (const std::bad_alloc&) {
+    attempts_.erase(rank);  // the caller tries again
+    throw;
+  }
 }
 
 void handshakes::try_to_connect(int rank) {

@@ -157,6 +157,14 @@ PLANS = {
         },
         "sample": {"shm": 1, "tcp": 1},
     },
+    # Functions of CCS. What no caller can be told may end the job, with a text.
+    "ccs": {
+        "networks": ["shm", "tcp"],
+        "calls": {"alloc": ["", "+3", "", "+12"]},
+        "sample": {"shm": 2, "tcp": 2},
+        "most": 3,
+        "may_end": r"^ccs: .*(memory|refused|lost)",
+    },
     # Calls of functions by Mercury's interface. The program is both a server and its client, and needs no launcher.
     "function calls": {
         "alone": True,

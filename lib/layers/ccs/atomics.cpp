@@ -96,9 +96,10 @@ int CCS_atomic(CCS_node_t node, CCS_atomic_op_t op, CCS_atomic_type_t* var, CCS_
       return refuse(me, "result is NULL, but only CCS_ATOMIC_WRITE has none");
     const int target = static_cast<int>(node);
     if (std::byte* const here = mapped_here(*p, me, target, at, at + sizeof *var)) {
+      immediate_callback at_end(p->due, callback, callback_arg);
       const CCS_atomic_type_t old = apply(op, reinterpret_cast<CCS_atomic_type_t*>(here), val, cmp);
       if (result != nullptr) *result = old;
-      call_or_store(p->due, callback, callback_arg);
+      at_end.call();
       return +CCS_SUCCESS;
     }
     auto todo = std::make_unique<direct_operation>(*p, target, me, callback, callback_arg);
@@ -110,8 +111,8 @@ int CCS_atomic(CCS_node_t node, CCS_atomic_op_t op, CCS_atomic_type_t* var, CCS_
     todo->size = sizeof *var;
     todo->value = val;
     todo->compare = cmp;
-    p->peers[node].outstanding.fetch_add(1, std::memory_order_relaxed);
-    advance(std::move(todo));
+    todo->count_as(operation::counted::outstanding);
+    advance(todo);
     return +CCS_SUCCESS;
   });
 }
@@ -124,7 +125,7 @@ int CCS_accumulate(CCS_node_t node, CCS_combine_t op, CCS_number_t type, const v
     process* const p = current(me);
     if (p == nullptr || !is_node(*p, me, node) || !can_combine(me, op, type)) return +CCS_FAILURE;
     layout from(me, "src_", src_buf, src_count, src_datadesc);
-    const layout to(me, "dest_", dest_buf, dest_count, dest_datadesc);
+    layout to(me, "dest_", dest_buf, dest_count, dest_datadesc);
     if (!from.valid() || !to.valid()) return +CCS_FAILURE;
     if (from.size() != to.size())
       return refuse(me, "the source has %zu bytes and the destination %zu: both must have the same number", from.size(),
@@ -139,29 +140,32 @@ int CCS_accumulate(CCS_node_t node, CCS_combine_t op, CCS_number_t type, const v
     scaling by;
     by.set(type, scale);
     if (to.size() == 0) {
-      call_or_store(p->due, callback, callback_arg);
+      immediate_callback(p->due, callback, callback_arg).call();
       return +CCS_SUCCESS;
     }
     const span place = place_of(to);
     const auto begin = static_cast<uintptr_t>(place.begin);
     const int target = static_cast<int>(node);
     if (std::byte* const here = mapped_here(*p, me, target, begin, static_cast<uintptr_t>(place.end))) {
+      immediate_callback at_end(p->due, callback, callback_arg);
       mapped_combiner(op, type, by, to.whole(), reinterpret_cast<uintptr_t>(here) + (to.base() - begin)).all(from);
-      call_or_store(p->due, callback, callback_arg);
+      at_end.call();
       return +CCS_SUCCESS;
     }
     learn_key(*p, target, begin);
     auto todo = std::make_unique<operation>(*p, target, me, callback, callback_arg);
-    p->peers[node].outstanding.fetch_add(1, std::memory_order_relaxed);
+    todo->count_as(operation::counted::outstanding);
     wire::data_head head{};
     head.at = name_for(*p, target, to);
     head.total = to.size();
     head.combine = static_cast<uint32_t>(op);
     head.number = static_cast<uint32_t>(type);
-    head.operation = p->operations.add(todo.release());
+    head.operation = todo->give_number();
     auto s = std::make_unique<sending>(*p, target, std::move(from), head);
     s->scale_by(type, scale);
+    s->remote = std::move(to);
     p->sendings.begin(std::move(s));
+    (void)todo.release();  // until the target has answered
     return +CCS_SUCCESS;
   });
 }
@@ -179,12 +183,13 @@ int CCS_put_indexed(CCS_node_t node, void* src, size_t bytes, void** remote_ptr,
                     static_cast<void*>(remote_ptr));
     auto todo = std::make_unique<operation>(*p, static_cast<int>(node), me, callback, callback_arg);
     auto body = std::make_unique<std::byte[]>(sizeof(wire::indexed_head) + bytes);
-    p->peers[node].outstanding.fetch_add(1, std::memory_order_relaxed);
-    const wire::indexed_head head{p->operations.add(todo.release()), pointer};
+    todo->count_as(operation::counted::outstanding);
+    const wire::indexed_head head{todo->give_number(), pointer};
     std::memcpy(body.get(), &head, sizeof head);
     if (bytes > 0) std::memcpy(body.get() + sizeof head, src, bytes);
     p->send(p->bulk, static_cast<int>(node), p->to_ccs, static_cast<lci::tag_t>(wire::kind::indexed), std::move(body),
             sizeof head + bytes);
+    (void)todo.release();  // until the target has answered
     return +CCS_SUCCESS;
   });
 }

@@ -6,11 +6,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/ccs/chain.hpp"
+#include "lib/layers/ccs/operation.hpp"
 
 namespace ccs {
 
@@ -20,31 +23,31 @@ struct large_message {
   unsigned context, handler;
   uint64_t operation, size;
   std::vector<CCS_handler_arg_t> args;
+  std::unique_ptr<ccs::operation> receiving;  ///< of the data; allocated before the handler accepts that
+  large_message* next = nullptr;
 };
 
 /// Messages whose header handlers are to be called again. Thread-safe.
 class delayed_list {
  public:
-  void add(large_message m) {
+  void add(std::unique_ptr<large_message> m) noexcept {
     std::lock_guard guard(lock_);
-    all_.push_back(std::move(m));
-    n_.store(all_.size(), std::memory_order_release);
+    all_.push(std::move(m));
+    any_.store(true, std::memory_order_release);
   }
-  /// Removes and returns all messages.
-  std::deque<large_message> take() {
-    std::deque<large_message> taken;
-    if (is_empty()) return taken;
+  /// Moves all to `taken`, which is empty.
+  void take(chain<large_message>& taken) noexcept {
+    if (is_empty()) return;
     std::lock_guard guard(lock_);
     taken.swap(all_);
-    n_.store(0, std::memory_order_release);
-    return taken;
+    any_.store(false, std::memory_order_release);
   }
-  bool is_empty() const { return n_.load(std::memory_order_acquire) == 0; }
+  bool is_empty() const { return !any_.load(std::memory_order_acquire); }
 
  private:
-  std::atomic<size_t> n_{0};
+  std::atomic<bool> any_{false};
   lci::spinlock lock_;
-  std::deque<large_message> all_;
+  chain<large_message> all_;
 };
 
 }  // namespace ccs

@@ -68,17 +68,59 @@ lci::status_t post(const direct_operation& op, const remote_key& key, size_t n, 
       .user_context(context)();
 }
 
-/// Requests the key of the operation's next byte from the target. The operation waits in the peer's list.
-void ask_for_key(std::unique_ptr<direct_operation> op) {
+/// Asks for the key of what comes next. The operation waits in the peer's list. Throws if there is no memory: `op` is
+/// as before then.
+void ask_for_key(std::unique_ptr<direct_operation>& op) {
   process& p = op->of;
   const int node = op->node;
   peer& of = p.peers[static_cast<size_t>(node)];
   const wire::key_request request{op->there + op->begun};
+  const direct_operation* const waits = op.get();
   {
     std::lock_guard guard(of.key_lock);
-    of.waiting_for_key.push_back(std::move(op));
+    of.waiting_for_key.push(std::move(op));
   }
-  p.send(p.ordered, node, wire::kind::key_request, request);
+  try {
+    p.send(p.ordered, node, wire::kind::key_request, request);
+  } catch (...) {
+    {
+      std::lock_guard guard(of.key_lock);
+      op = of.waiting_for_key.take_if([=](const direct_operation& o) { return &o == waits; });
+    }
+    if (op != nullptr) throw;
+    // Otherwise a key that another operation has asked for came meanwhile.
+  }
+}
+
+/// Posts what follows of the operation, with a key of which it is a user. Throws if there is no memory, without effect.
+void post_piece(direct_operation& op, remote_key& key) {
+  const size_t n = std::min(op.size - op.begun, key.end - (op.there + op.begun));
+  auto context = std::make_unique<piece>(piece{&op, &key});
+  op.pieces.fetch_add(1, std::memory_order_relaxed);
+  lci::status_t s;
+  try {
+    s = post(op, key, n, context.get());
+  } catch (...) {
+    op.pieces.fetch_sub(1, std::memory_order_relaxed);
+    throw;
+  }
+  op.begun += n;
+  if (s.is_posted()) return (void)context.release();
+  release_key(op.of, op.node, &key);
+  op.pieces.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// Posts the next piece, or asks for its key: `op` is null then.
+void take_step(std::unique_ptr<direct_operation>& op) {
+  key_cache& keys = op->of.peers[static_cast<size_t>(op->node)].keys;
+  remote_key* const key = keys.take(op->there + op->begun);
+  if (key == nullptr) return ask_for_key(op);
+  try {
+    post_piece(*op, *key);
+  } catch (...) {
+    release_key(op->of, op->node, key);
+    throw;
+  }
 }
 
 }  // namespace
@@ -86,7 +128,7 @@ void ask_for_key(std::unique_ptr<direct_operation> op) {
 void release_key(process& p, int node, remote_key* key) {
   uint64_t region = 0;
   if (p.peers[static_cast<size_t>(node)].keys.release(key, region))
-    p.send(p.ordered, node, wire::kind::key_released, wire::key_name{region});
+    p.answer(p.ordered, node, wire::kind::key_released, wire::key_name{region});
 }
 
 void learn_key(process& p, int node, uintptr_t address) {
@@ -94,22 +136,13 @@ void learn_key(process& p, int node, uintptr_t address) {
     p.send(p.ordered, node, wire::kind::key_request, wire::key_request{address});
 }
 
-void advance(std::unique_ptr<direct_operation> op) {
-  key_cache& keys = op->of.peers[static_cast<size_t>(op->node)].keys;
+void advance(std::unique_ptr<direct_operation>& op) {
   while (op->begun < op->size) {
-    remote_key* const key = keys.take(op->there + op->begun);
-    if (key == nullptr) return ask_for_key(std::move(op));
-    const size_t n = std::min(op->size - op->begun, key->end - (op->there + op->begun));
-    auto context = std::make_unique<piece>(piece{op.get(), key});
-    op->pieces.fetch_add(1, std::memory_order_relaxed);
-    const lci::status_t s = post(*op, *key, n, context.get());
-    op->begun += n;
-    if (s.is_posted()) {
-      (void)context.release();
-      continue;
-    }
-    release_key(op->of, op->node, key);
-    op->pieces.fetch_sub(1, std::memory_order_relaxed);
+    if (op->begun == 0)
+      take_step(op);
+    else
+      insist(op->function, [&] { take_step(op); });
+    if (op == nullptr) return;
   }
   end_piece(op.release());
 }
@@ -125,25 +158,19 @@ void go_on_with_key(process& p, int node, const wire::key_reply& reply) {
     key.here = static_cast<std::byte*>(lci::get_shared_address_x(node, reply.rmr).device(p.device)());
     of.keys.add(key);
   }
-  std::vector<std::unique_ptr<direct_operation>> ready;
+  const auto is_ready = [&](const direct_operation& op) {
+    const uint64_t next = op.there + op.begun;
+    return next == reply.address || (next >= reply.begin && next < reply.end);
+  };
+  chain<direct_operation> ready;
   {
     std::lock_guard guard(of.key_lock);
-    auto& waiting = of.waiting_for_key;
-    const auto is_ready = [&](const auto& op) {
-      const uint64_t next = op->there + op->begun;
-      return next == reply.address || (next >= reply.begin && next < reply.end);
-    };
-    for (size_t i = 0; i < waiting.size();) {
-      if (!is_ready(waiting[i])) {
-        ++i;
-        continue;
-      }
-      ready.push_back(std::move(waiting[i]));
-      waiting.erase(waiting.begin() + static_cast<ptrdiff_t>(i));
-    }
+    while (std::unique_ptr<direct_operation> op = of.waiting_for_key.take_if(is_ready)) ready.push(std::move(op));
   }
-  if (reply.region == 0 && !ready.empty()) fail_unregistered(ready.front()->function, node, reply.address);
-  for (auto& op : ready) advance(std::move(op));
+  while (std::unique_ptr<direct_operation> op = ready.pop()) {
+    if (reply.region == 0) fail_unregistered(op->function, node, reply.address);
+    insist(op->function, [&] { advance(op); });
+  }
 }
 
 }  // namespace ccs

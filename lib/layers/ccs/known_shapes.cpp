@@ -14,11 +14,14 @@ bool known_shapes::has(uint64_t id, int node) {
   return at != known_.end() && at->second[static_cast<size_t>(node)];
 }
 
-void known_shapes::add(uint64_t id, int node, int n_nodes) {
+void known_shapes::prepare(uint64_t id, int n_nodes) {
   std::lock_guard guard(lock_);
-  std::vector<bool>& nodes = known_[id];
-  nodes.resize(static_cast<size_t>(n_nodes));
-  nodes[static_cast<size_t>(node)] = true;
+  known_[id].resize(static_cast<size_t>(n_nodes));
+}
+
+void known_shapes::add(uint64_t id, int node) noexcept {
+  std::lock_guard guard(lock_);
+  known_.find(id)->second[static_cast<size_t>(node)] = true;
 }
 
 std::vector<int> known_shapes::remove(uint64_t id) {
@@ -65,8 +68,9 @@ wire::remote_layout name_for(process& p, int node, const layout& l) {
     append_to(bytes, d.about.bytes);
     auto body = std::make_unique<std::byte[]>(bytes.size());
     std::memcpy(body.get(), bytes.data(), bytes.size());
+    p.shapes.prepare(d.id, p.size);
     p.send(p.bulk, node, p.to_ccs, static_cast<lci::tag_t>(wire::kind::shape), std::move(body), bytes.size());
-    p.shapes.add(d.id, node, p.size);
+    p.shapes.add(d.id, node);
   }
   return {l.base(), l.count(), d.id};
 }
@@ -74,9 +78,8 @@ wire::remote_layout name_for(process& p, int node, const layout& l) {
 void forget_shape(uint64_t id) noexcept {
   process* const p = the_process.load(std::memory_order_acquire);
   if (p == nullptr) return;
-  or_fail("CCS_datadesc_free", [&] {
-    for (const int node : p->shapes.remove(id)) p->send(p->bulk, node, wire::kind::shape_ended, wire::shape_name{id});
-  });
+  const std::vector<int> nodes = insist("CCS_datadesc_free", [&] { return p->shapes.remove(id); });
+  for (const int node : nodes) p->answer(p->bulk, node, wire::kind::shape_ended, wire::shape_name{id});
 }
 
 }  // namespace ccs

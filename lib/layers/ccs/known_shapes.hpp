@@ -21,10 +21,11 @@ class layout;
 class known_shapes {
  public:
   bool has(uint64_t id, int node);
-  /// Records that a shape was sent to a node. To be called after the send, so that no thread sends a message that names
-  /// the shape before it.
-  void add(uint64_t id, int node, int n_nodes);
-  /// Removes a shape. Returns the nodes that have it.
+  /// Makes room for add(). Throws std::bad_alloc.
+  void prepare(uint64_t id, int n_nodes);
+  /// Notes that a shape was sent to a node: others may rely on that only afterwards. Follows prepare().
+  void add(uint64_t id, int node) noexcept;
+  /// The nodes that knew it, and now do not. If it throws std::bad_alloc, nothing has changed.
   std::vector<int> remove(uint64_t id);
 
  private:

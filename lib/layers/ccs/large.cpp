@@ -13,85 +13,99 @@ namespace ccs {
 
 namespace {
 
-void answer(process& p, int node, const wire::large_answer& a) { p.send(p.bulk, node, wire::kind::large_answer, a); }
+void answer(process& p, int node, const wire::large_answer& a) { p.answer(p.bulk, node, wire::kind::large_answer, a); }
 
-/// Prepares to receive the data of a large message into the memory that its header handler has selected.
-void accept(process& p, const large_message& m, const large_target& target) {
+/// Where the data of a large message goes to, as its header handler has said.
+void accept(process& p, large_message& m, const large_target& target) noexcept {
   const char* const me = "a handler of large messages";
-  layout to(me, "dest_", target.dest, target.count, target.desc);
+  layout to = insist(me, [&] { return layout(me, "dest_", target.dest, target.count, target.desc); });
   if (!to.valid() || to.size() != m.size)
     fail(me, "handler %u of context %u gives memory for %zu bytes, but the message of node %d has %llu", m.handler,
          m.context, to.size(), m.source, static_cast<unsigned long long>(m.size));
-  auto op = std::make_unique<operation>(p, m.source, me, target.done, target.done_arg);
-  op->counts = false;
-  p.receiving.fetch_add(1, std::memory_order_relaxed);
+  std::unique_ptr<operation> op = std::move(m.receiving);
+  op->callback = target.done;
+  op->arg = target.done_arg;
   op->local = std::move(to);
+  op->count_as(operation::counted::receiving);
   if (m.size == 0) {
     answer(p, m.source, {m.operation, 0, 0});
     return complete(std::move(op));
   }
-  const uint64_t receiver = p.operations.add(op.release());
+  const uint64_t receiver = insist(me, [&] { return op->give_number(); });
+  (void)op.release();  // until all data has arrived
   answer(p, m.source, {m.operation, receiver, 0});
 }
 
-void offer(process& p, large_message m) {
-  const handler* const h = p.handlers.find(m.context, m.handler);
-  CCS_token token{static_cast<CCS_node_t>(m.source), m.context, false, h->data};
+void offer(process& p, std::unique_ptr<large_message> m) noexcept {
+  const handler* const h = p.handlers.find(m->context, m->handler);
+  CCS_token token{static_cast<CCS_node_t>(m->source), m->context, false, h->data};
   large_target target;
   int result = CCS_FAILURE;
   {
     const running_mark mark;
     tls.token = &token;
-    result = call_large_handler(*h, &token, m.size, target, static_cast<unsigned>(m.args.size()), m.args.data());
+    const auto n = static_cast<unsigned>(m->args.size());
+    result = or_fail("a handler of large messages",
+                     [&] { return call_large_handler(*h, &token, m->size, target, n, m->args.data()); });
     tls.token = nullptr;
     if (tls.busy != 1)
       fail("a handler",
            "handler %u of context %u has returned with a lock held or in a no-interrupt section: end both "
            "where they begin",
-           m.handler, m.context);
+           m->handler, m->context);
   }
   switch (result) {
     case CCS_SUCCESS:
-      return accept(p, m, target);
+      return accept(p, *m, target);
     case CCS_AGAIN:
       return p.delayed.add(std::move(m));
     case CCS_FAILURE:
-      return answer(p, m.source, {m.operation, 0, 1});
+      return answer(p, m->source, {m->operation, 0, 1});
     default:
       fail("a handler of large messages",
            "handler %u of context %u has returned %d: must be CCS_SUCCESS, CCS_AGAIN or "
            "CCS_FAILURE",
-           m.handler, m.context, result);
+           m->handler, m->context, result);
   }
 }
 
 }  // namespace
 
-void handle_large(process& p, int source, const wire::address& to, const std::byte* data, size_t size) {
+void handle_large(process& p, int source, const wire::address& to, const std::byte* data, size_t size) noexcept {
   wire::large_head head;
   const size_t n = to.num_args * sizeof(CCS_handler_arg_t);
   if (!wire::take(data, size, head) || size != n || to.num_args > CCS_MAX_HANDLER_ARGS)
     fail("a handler", "node %d has sent a message that is damaged", source);
-  large_message m{source, to.context, to.handler, head.operation, head.size, {}};
-  m.args.resize(to.num_args);
-  if (n > 0) std::memcpy(m.args.data(), data, n);
-  offer(p, std::move(m));
+  const char* const me = "a handler of large messages";
+  offer(p, insist(me, [&] {
+          auto m = std::make_unique<large_message>();
+          m->source = source;
+          m->context = to.context;
+          m->handler = to.handler;
+          m->operation = head.operation;
+          m->size = head.size;
+          m->args.resize(to.num_args);
+          if (n > 0) std::memcpy(m->args.data(), data, n);
+          m->receiving = std::make_unique<operation>(p, source, me, nullptr, nullptr);
+          return m;
+        }));
 }
 
-void call_delayed(process& p) {
-  for (large_message& m : p.delayed.take()) offer(p, std::move(m));
+void call_delayed(process& p) noexcept {
+  chain<large_message> again;
+  p.delayed.take(again);
+  while (std::unique_ptr<large_message> m = again.pop()) offer(p, std::move(m));
 }
 
 bool send_large(process& p, int node, const wire::large_answer& a) {
-  std::unique_ptr<operation> op(p.operations.take(a.operation));
-  if (op == nullptr) return false;
-  if (a.refused != 0 || op->local.size() == 0) {
-    complete(std::move(op), a.refused != 0 ? CCS_FAILURE : CCS_SUCCESS);
+  operation* const offered = p.operations.find(a.operation);
+  if (offered == nullptr) return false;
+  if (a.refused != 0 || offered->local.size() == 0) {
+    complete(p.take_operation(a.operation), a.refused != 0 ? CCS_FAILURE : CCS_SUCCESS);
     return true;
   }
-  layout from = std::move(op->local);
-  auto s = std::make_unique<sending>(p, node, std::move(from), wire::reply_head{a.receiver, 0});
-  s->at_end = std::move(op);
+  auto s = std::make_unique<sending>(p, node, std::move(offered->local), wire::reply_head{a.receiver, 0});
+  s->at_end = p.take_operation(a.operation);
   p.sendings.add(std::move(s));
   return true;
 }
@@ -118,16 +132,18 @@ int CCS_amlarge(CCS_context_t context, CCS_node_t node, void* buf, size_t count,
     wire::large_head head{0, data.size()};
     auto op = std::make_unique<operation>(*p, static_cast<int>(node), me, local_done, local_arg);
     op->local = std::move(data);
-    p->peers[node].outstanding.fetch_add(1, std::memory_order_relaxed);
-    head.operation = p->operations.add(op.release());
+    op->count_as(operation::counted::outstanding);
+    head.operation = op->give_number();
     std::byte body[sizeof head + sizeof args];
     std::memcpy(body, &head, sizeof head);
     if (n > 0) std::memcpy(body + sizeof head, args, n);
-    thread_counts::add_one(p->counts().sent);
+    sent_mark mark(p->counts());
     (void)lci::post_am_x(static_cast<int>(node), body, sizeof head + n, lci::COMP_NULL, p->to_handlers)
         .device(p->device)
         .stream(p->ordered)
         .tag(wire::pack({wire::purpose::large, context, handler_id, num_args}))();
+    mark.keep();
+    (void)op.release();  // until the target has answered
     return +CCS_SUCCESS;
   });
 }

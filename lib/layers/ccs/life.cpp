@@ -32,10 +32,12 @@ int CCS_finalize() {
     if (p == nullptr) return +CCS_FAILURE;
     must_be_able_to_wait(me);
     std::lock_guard guard(life_mutex);
-    if (--n_inits > 0) return +CCS_SUCCESS;
-    p->become_quiet();
-    the_process.store(nullptr, std::memory_order_release);
-    delete p;
+    if (n_inits == 1) {
+      p->become_quiet();
+      the_process.store(nullptr, std::memory_order_release);
+      delete p;
+    }
+    --n_inits;
     return +CCS_SUCCESS;
   });
 }

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <vector>
+#include <new>
 
 #include "lib/layers/ccs/misuse.hpp"
 #include "lib/layers/ccs/process.hpp"
@@ -26,6 +26,17 @@ void finish(process& p, const registration_table::endings& ended) {
   if (tls.busy == 0) p.wait_until([&] { return !p.memory->has_ending(); });
 }
 
+void add(process& p, void* addr, size_t len) {
+  registration_table::endings ended;
+  try {
+    p.memory->add(reinterpret_cast<uintptr_t>(addr), len, ended);
+  } catch (...) {
+    finish(p, ended);
+    throw;
+  }
+  finish(p, ended);
+}
+
 }  // namespace
 
 int CCS_register_mem(void* addr, size_t len) {
@@ -35,7 +46,7 @@ int CCS_register_mem(void* addr, size_t len) {
     if (p == nullptr) return +CCS_FAILURE;
     if (len == 0) return +CCS_SUCCESS;
     if (!is_range(me, addr, len)) return +CCS_FAILURE;
-    finish(*p, p->memory->add(reinterpret_cast<uintptr_t>(addr), len));
+    add(*p, addr, len);
     return +CCS_SUCCESS;
   });
 }
@@ -61,7 +72,9 @@ int CCS_reg_cache_threshold(size_t bytes) {
   return or_code(me, [&] {
     process* const p = current(me);
     if (p == nullptr) return +CCS_FAILURE;
-    finish(*p, p->memory->set_threshold(bytes));
+    registration_table::endings ended;
+    p->memory->set_threshold(bytes, ended);
+    finish(*p, ended);
     return +CCS_SUCCESS;
   });
 }
@@ -97,7 +110,8 @@ void CCS_free(void* address) {
 
 namespace {
 
-/// Collective. The largest value of all processes.
+/// The same value at all processes: the largest of theirs. A step among several, so it ends the job if there is no
+/// memory.
 uint64_t largest_of_all(process& p, uint64_t mine) {
   uint64_t all = 0;
   const lci::reduce_op_t larger = [](const void* left, const void* right, void* to, size_t n) {
@@ -105,8 +119,10 @@ uint64_t largest_of_all(process& p, uint64_t mine) {
       static_cast<uint64_t*>(to)[i] =
           std::max(static_cast<const uint64_t*>(left)[i], static_cast<const uint64_t*>(right)[i]);
   };
-  p.wait_for(
-      [&](lci::comp_t done) { lci::allreduce_x(&mine, &all, 1, sizeof mine, larger).device(p.device).comp(done)(); });
+  insist("CCS_malloc_symmetric", [&] {
+    p.wait_for(
+        [&](lci::comp_t done) { lci::allreduce_x(&mine, &all, 1, sizeof mine, larger).device(p.device).comp(done)(); });
+  });
   return all;
 }
 
@@ -121,8 +137,10 @@ void* map_at(uintptr_t address, size_t size) {
   return at;
 }
 
-/// Collective. Maps memory at an address that is free at all processes. Node 0 maps memory and proposes its address; if
-/// that is in use at some process, the next node proposes one.
+bool all_are(process& p, bool good) { return largest_of_all(p, good ? 0 : 1) == 0; }
+
+/// Maps memory at an address that is free at all processes. Node 0 proposes where its own system puts it; each next
+/// proposal is of another node.
 void* map_symmetric(process& p, size_t size) {
   constexpr unsigned tries = 32;
   for (unsigned i = 0; i < tries; ++i) {
@@ -130,11 +148,34 @@ void* map_symmetric(process& p, size_t size) {
     void* mine = proposes ? map_at(0, size) : nullptr;
     const auto address = static_cast<uintptr_t>(largest_of_all(p, reinterpret_cast<uint64_t>(mine)));
     if (!proposes && address != 0) mine = map_at(address, size);
-    const bool failed = largest_of_all(p, mine == nullptr ? 1 : 0) != 0;
-    if (!failed) return mine;
+    if (all_are(p, mine != nullptr)) return mine;
     if (mine != nullptr) munmap(mine, size);
   }
   return nullptr;
+}
+
+void remove(process& p, void* at, size_t size) {
+  registration_table::endings ended;
+  (void)p.memory->remove(reinterpret_cast<uintptr_t>(at), size, ended);
+  finish(p, ended);
+}
+
+/// Registers the memory and notes its size; false, without a change, if there is no memory for that.
+bool keep_symmetric(process& p, void* at, size_t size) {
+  try {
+    add(p, at, size);
+  } catch (const std::bad_alloc&) {
+    return false;
+  } catch (const lci::resource_error&) {
+    return false;
+  }
+  try {
+    p.blocks.add_symmetric(at, size);
+    return true;
+  } catch (const std::bad_alloc&) {
+    remove(p, at, size);
+    return false;
+  }
 }
 
 size_t whole_pages(size_t bytes) {
@@ -158,11 +199,17 @@ int CCS_malloc_symmetric(size_t bytes, void** addr) {
       return refuse(me, "bytes = %zu, but the nodes ask for different sizes", bytes);
     void* const at = map_symmetric(*p, size);
     if (at == nullptr) return +CCS_NOMEM;
-    p->memory->add(reinterpret_cast<uintptr_t>(at), size);
-    p->blocks.add_symmetric(at, size);
-    *addr = at;
-    p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); });
-    return +CCS_SUCCESS;
+    const bool mine = keep_symmetric(*p, at, size);
+    if (all_are(*p, mine)) {
+      *addr = at;
+      return +CCS_SUCCESS;
+    }
+    if (mine) {
+      (void)p->blocks.take_symmetric(at);
+      remove(*p, at, size);
+    }
+    munmap(at, size);
+    return +CCS_NOMEM;
   });
 }
 
@@ -174,11 +221,9 @@ int CCS_free_symmetric(void* addr) {
     must_be_able_to_wait(me);
     const size_t size = p->blocks.take_symmetric(addr);
     if (size == 0) return refuse(me, "%p is not from CCS_malloc_symmetric(), or was freed before", addr);
-    // Wait until no process uses the memory.
-    p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); });
-    registration_table::endings ended;
-    (void)p->memory->remove(reinterpret_cast<uintptr_t>(addr), size, ended);
-    finish(*p, ended);
+    // Afterwards no process uses it any more.
+    insist(me, [&] { p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); }); });
+    remove(*p, addr, size);
     munmap(addr, size);
     return +CCS_SUCCESS;
   });

@@ -1,8 +1,9 @@
 #include "lib/layers/ccs/memory_blocks.hpp"
 
 #include <cstdlib>
-#include <utility>
+#include <new>
 
+#include "lib/layers/ccs/misuse.hpp"
 #include "lib/layers/ccs/process.hpp"
 
 namespace ccs {
@@ -17,9 +18,21 @@ void* memory_blocks::allocate(const process& p, size_t size) {
     address = std::malloc(size > 0 ? size : 1);
   }
   if (address == nullptr) return nullptr;
-  std::lock_guard guard(mutex_);
-  blocks_.emplace(address, std::move(b));
-  return address;
+  try {
+    std::lock_guard guard(mutex_);
+    blocks_.emplace(address, b);
+    return address;
+  } catch (const std::bad_alloc&) {
+    end(address, b);
+    return nullptr;
+  }
+}
+
+void memory_blocks::end(void* address, block& b) noexcept {
+  if (b.shared.is_empty())
+    std::free(address);
+  else
+    insist("CCS_free", [&] { lci::free_shared(&b.shared); });
 }
 
 bool memory_blocks::release(void* address) {
@@ -31,10 +44,7 @@ bool memory_blocks::release(void* address) {
     b = at->second;
     blocks_.erase(at);
   }
-  if (b.shared.is_empty())
-    std::free(address);
-  else
-    lci::free_shared(&b.shared);
+  end(address, b);
   return true;
 }
 

@@ -21,7 +21,7 @@ class memory_blocks {
   bool release(void* address);
   void release_all();
 
-  /// Records the mapped size of a symmetric block.
+  /// The mapped size of symmetric memory. Throws std::bad_alloc.
   void add_symmetric(void* address, size_t size);
   size_t take_symmetric(void* address);
 
@@ -29,6 +29,8 @@ class memory_blocks {
   struct block {
     lci::mr_t shared;  // empty if the block is from malloc()
   };
+  static void end(void* address, block& b) noexcept;
+
   std::mutex mutex_;
   std::unordered_map<void*, block> blocks_;
   std::unordered_map<void*, size_t> symmetric_;

@@ -71,7 +71,12 @@ void send(const outgoing& m) {
   if (m.n == 0 && m.data.is_contiguous()) return post(m, reinterpret_cast<const void*>(m.data.begin()));
   if (void* packet = lci::get_upacket_x().runtime(m.p.runtime).packet_pool(m.p.pool)()) {
     m.assemble(static_cast<std::byte*>(packet));
-    return post(m, packet);
+    try {
+      return post(m, packet);
+    } catch (...) {
+      lci::put_upacket_x(packet).runtime(m.p.runtime)();
+      throw;
+    }
   }
   auto body = std::make_unique<std::byte[]>(m.size);
   m.assemble(body.get());
@@ -115,8 +120,9 @@ int send_message(process& p, const char* function, wire::address to, int node, v
   outgoing m{p, node, wire::pack(to), args, to.num_args, data, 0, 0};
   m.front = wire::size_of_arguments(m.n, data.size() > 0);
   m.size = m.front + data.size();
-  thread_counts::add_one(p.counts().sent);
+  sent_mark mark(p.counts());
   send(m);
+  mark.keep();
   return CCS_SUCCESS;
 }
 
@@ -154,7 +160,7 @@ void handle_message(process& p, int source, const wire::address& to, const handl
   CCS_token token{static_cast<CCS_node_t>(source), to.context, to.what == wire::purpose::request, h.data};
   const running_mark mark;
   tls.token = &token;
-  call_handler(h, &token, buffer, length, to.num_args, args);
+  or_fail("a handler", [&] { call_handler(h, &token, buffer, length, to.num_args, args); });
   tls.token = nullptr;
   if (LCI_UNLIKELY(tls.busy != 1))
     fail("a handler",
@@ -165,7 +171,9 @@ void handle_message(process& p, int source, const wire::address& to, const handl
 
 }  // namespace
 
-void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size) {
+void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size) noexcept {
+  // Before anything else, since the first call of a thread needs memory.
+  thread_counts& counts = insist("a handler", [&]() -> thread_counts& { return p.counts(); });
   const wire::address to = wire::unpack(tag);
   const handler* const h = p.handlers.find(to.context, to.handler);
   if (LCI_UNLIKELY(h == nullptr || (h->style == handler_style::large) != (to.what == wire::purpose::large)))
@@ -174,14 +182,14 @@ void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size) 
     handle_large(p, source, to, data, size);
   else
     handle_message(p, source, to, *h, data, size);
-  thread_counts::add_one(p.counts().handled);
+  thread_counts::add_one(counts.handled);
 }
 
 void receive_for_handlers(process& p, const lci::status_t& s) {
   inbox& in = p.peers[static_cast<size_t>(s.rank)].in;
   if (LCI_LIKELY(tls.busy == 0 && in.is_free()))
     return handle(p, s.rank, s.tag, static_cast<std::byte*>(s.buffer), s.size);
-  if (in.append(s.tag, s.buffer, s.size)) p.announce(s.rank);
+  if (insist("a message", [&] { return in.append(s.tag, s.buffer, s.size); })) p.announce(s.rank);
 }
 
 }  // namespace ccs

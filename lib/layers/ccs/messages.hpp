@@ -23,9 +23,9 @@ int send_message(process& p, const char* function, wire::address to, int node, v
 
 // large.cpp
 
-/// Calls the header handler of a large message that has arrived.
-void handle_large(process& p, int source, const wire::address& to, const std::byte* data, size_t size);
-/// Calls the header handlers of delayed messages again.
-void call_delayed(process& p);
+/// Offers a large message, which has arrived in its turn, to its header handler.
+void handle_large(process& p, int source, const wire::address& to, const std::byte* data, size_t size) noexcept;
+/// Offers those again that were delayed.
+void call_delayed(process& p) noexcept;
 
 }  // namespace ccs

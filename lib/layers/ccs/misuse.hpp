@@ -21,8 +21,31 @@ namespace ccs {
 /// Ends the job for the exception that is being handled.
 [[noreturn, gnu::cold, gnu::noinline]] void fail_by_exception(const char* function) noexcept;
 
-/// Returns f(), a result code. Returns CCS_NOMEM if f() throws std::bad_alloc or lci::resource_error. Ends the job for
-/// other exceptions, e.g. the failure of a process.
+/// Lets other threads free memory for a millisecond.
+[[gnu::cold, gnu::noinline]] void await_memory() noexcept;
+/// Number of attempts of what can't be refused, one millisecond apart: as the core's, for messages that have arrived.
+constexpr int memory_tries = 20;
+
+/// Returns f(), which must have no effect if it throws for want of memory. It is called again then, while other threads
+/// may free memory. Ends the job if it still throws, or throws something else: for what no caller can be told.
+template <class F>
+decltype(auto) insist(const char* function, F&& f) noexcept {
+  for (int n = 1;; ++n) {
+    try {
+      return f();
+    } catch (const std::bad_alloc&) {
+      if (n == memory_tries) fail_by_exception(function);
+    } catch (const lci::resource_error&) {
+      if (n == memory_tries) fail_by_exception(function);
+    } catch (...) {
+      fail_by_exception(function);
+    }
+    await_memory();
+  }
+}
+
+/// Returns f(), a result code. No memory is CCS_NOMEM; other exceptions of the core are misuse of the layer, or the
+/// failure of a process, which ends the job.
 template <class F>
 int or_code(const char* function, F&& f) noexcept {
   try {
@@ -39,7 +62,7 @@ int or_code(const char* function, F&& f) noexcept {
 
 /// Returns f(); ends the job if it throws.
 template <class F>
-auto or_fail(const char* function, F&& f) noexcept {
+decltype(auto) or_fail(const char* function, F&& f) noexcept {
   try {
     return f();
   } catch (...) {

@@ -1,4 +1,4 @@
-// Outstanding operations on remote memory.
+// Outstanding operations: what is known here of an operation that did not complete at once.
 #pragma once
 
 #include <ccs.h>
@@ -10,31 +10,39 @@
 
 #include "lci.hpp"
 #include "lib/layers/ccs/description.hpp"
+#include "lib/layers/ccs/due.hpp"
 
 namespace ccs {
 
 struct remote_key;
 class process;
 
-/// An outstanding operation. complete() deletes it.
-struct operation {
+/// An outstanding operation: what completing it needs. The thread that completes it deletes it. One that is deleted
+/// without, since it could not begin, leaves no trace: its destructor takes back what it counted as, and its number.
+struct operation : due_callback {
   operation(process& p, int n, const char* f, CCS_callback_t c, void* a)
-      : of(p), node(n), function(f), callback(c), arg(a) {}
-  virtual ~operation() = default;
-  operation(const operation&) = delete;
-  operation& operator=(const operation&) = delete;
+      : due_callback(c, a), of(p), node(n), function(f) {}
+  ~operation() override;
+
+  /// What waits for it: a fence, or the end of CCS only.
+  enum class counted : uint8_t { no, outstanding, receiving };
+  void count_as(counted what);
+  void end_count();
+  /// Gives it a number by which others name it. Throws std::bad_alloc.
+  uint64_t give_number();
 
   process& of;
   const int node;
   const char* const function;
-  const CCS_callback_t callback;
-  void* const arg;
-  layout local;        ///< destination of a get, or source of a large message's data
-  bool counts = true;  ///< whether fences wait for it
+  layout local;         ///< of a get, or of a large message: where data goes to, or comes from
+  uint64_t number = 0;  ///< 0: none
+
+ private:
+  counted counts_ = counted::no;
 };
 
-/// Completes and deletes an operation, after its data has been written.
-void complete(std::unique_ptr<operation> op, int status = CCS_SUCCESS);
+/// Ends an operation, which has no number any more: its data is in place. Needs no memory.
+void complete(std::unique_ptr<operation> op, int status = CCS_SUCCESS) noexcept;
 
 /// A put or get of contiguous memory, or an atomic operation, by remote access of the network. Needs keys of the
 /// target's registrations, and waits for missing ones. `pieces` is the number of posted pieces that have not completed,
@@ -49,7 +57,8 @@ struct direct_operation : operation {
   std::atomic<size_t> pieces{1};
 };
 
-/// Posts pieces until all are posted or a key is missing, which it requests from the target.
-void advance(std::unique_ptr<direct_operation> op);
+/// Posts what can be posted; asks for a key if that is missing. `op` becomes null. Throws if there is no memory and
+/// nothing was begun.
+void advance(std::unique_ptr<direct_operation>& op);
 
 }  // namespace ccs

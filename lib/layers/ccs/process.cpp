@@ -47,7 +47,10 @@ size_t threshold_from_environment() {
 /// Frees the memory of a message that was sent by rendezvous.
 class releases_body : public lci::comp_impl_t {
  public:
-  void signal(lci::status_t s) override { delete[] static_cast<std::byte*>(s.user_context); }
+  void signal(lci::status_t s) override {
+    delete[] static_cast<std::byte*>(s.user_context);
+    if (!s.is_done()) fail("a message", "node %d has failed, or has no memory for it (%s)", s.rank, s.error.get_str());
+  }
 };
 releases_body& releasing() {
   static releases_body one;
@@ -57,10 +60,22 @@ releases_body& releasing() {
 }  // namespace
 
 process::process() : generation(generations.fetch_add(1, std::memory_order_relaxed) + 1) {
+  try {
+    allocate();
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+process::~process() { release(); }
+
+void process::allocate() {
   runtime = lci::alloc_runtime_x().name("ccs").alloc_default_device(false).alloc_default_packet_pool(false)();
   rank = lci::get_rank_me_x().runtime(runtime)();
   size = lci::get_rank_n_x().runtime(runtime)();
   peers = std::vector<peer>(static_cast<size_t>(size));
+  announced_nodes_.resize(static_cast<size_t>(size));
   pool = lci::alloc_packet_pool_x().runtime(runtime).packet_size(CCS_MAX_AM_LENGTH + room_for_arguments)();
   packet_size = lci::get_max_bcopy_size_x().runtime(runtime).packet_pool(pool)();
   ordered = lci::alloc_stream_x().runtime(runtime)();
@@ -74,17 +89,18 @@ process::process() : generation(generations.fetch_add(1, std::memory_order_relax
   memory = std::make_unique<registration_table>(device, peers.size(), threshold_from_environment());
 }
 
-process::~process() {
+void process::release() noexcept {
+  const auto free = [](auto&& f) { insist("CCS_finalize", f); };
   memory.reset();
   blocks.release_all();
-  lci::free_device_x(&device).runtime(runtime)();
-  lci::deregister_rcomp_x(to_handlers).runtime(runtime)();
-  lci::deregister_rcomp_x(to_ccs).runtime(runtime)();
-  lci::free_comp_x(&never_).runtime(runtime)();
-  lci::free_stream_x(&ordered).runtime(runtime)();
-  lci::free_stream_x(&bulk).runtime(runtime)();
-  lci::free_packet_pool_x(&pool).runtime(runtime)();
-  lci::free_runtime(&runtime);
+  if (!device.is_empty()) free([this] { lci::free_device_x(&device).runtime(runtime)(); });
+  if (to_handlers != no_rcomp) free([this] { lci::deregister_rcomp_x(to_handlers).runtime(runtime)(); });
+  if (to_ccs != no_rcomp) free([this] { lci::deregister_rcomp_x(to_ccs).runtime(runtime)(); });
+  if (!never_.is_empty()) free([this] { lci::free_comp_x(&never_).runtime(runtime)(); });
+  if (!ordered.is_empty()) free([this] { lci::free_stream_x(&ordered).runtime(runtime)(); });
+  if (!bulk.is_empty()) free([this] { lci::free_stream_x(&bulk).runtime(runtime)(); });
+  if (!pool.is_empty()) free([this] { lci::free_packet_pool_x(&pool).runtime(runtime)(); });
+  if (!runtime.is_empty()) free([this] { lci::free_runtime(&runtime); });
   for (thread_counts* c = all_counts_.load(std::memory_order_acquire); c != nullptr;) {
     thread_counts* const next = c->next;
     delete c;
@@ -92,48 +108,65 @@ process::~process() {
   }
 }
 
+bool process::progress() {
+  try {
+    return lci::progress_x().device(device)().is_done();
+  } catch (const lci::resource_error&) {
+    fail_by_exception("a message");  // which is lost
+  }
+}
+
 void process::poll() {
   if (tls.running > 0) return;
-  // With fewer processors than processes, the process whose message this thread waits for may need this processor.
-  if (lci::progress_x().device(device)().is_done())
+  // Where there are fewer processors than processes, the one that this thread polls for may wait for a processor.
+  if (progress())
     tls.idle_polls = 0;
   else if (LCI_UNLIKELY(++tls.idle_polls % 64 == 0) && tls.idle_polls >= 1024)
     (void)sched_yield();
   if (tls.busy > 0) return;
-  due_callbacks::item callback;
-  while (LCI_UNLIKELY(due.take(callback))) call_now(callback);
+  while (const std::unique_ptr<due_callback> one = due.take()) call_now(one->callback, one->arg, one->status);
   if (LCI_UNLIKELY(announced_.load(std::memory_order_relaxed) > 0)) run_inboxes();
   if (LCI_UNLIKELY(!sendings.is_empty())) sendings.advance();
   if (LCI_UNLIKELY(!delayed.is_empty())) call_delayed(*this);
 }
 
-void process::announce(int node) {
+void process::announce(int node) noexcept {
   std::lock_guard guard(announced_lock_);
-  announced_nodes_.push_back(node);
-  announced_.store(announced_nodes_.size(), std::memory_order_relaxed);
+  const size_t n = announced_.load(std::memory_order_relaxed);
+  announced_nodes_[(first_announced_ + n) % announced_nodes_.size()] = node;
+  announced_.store(n + 1, std::memory_order_relaxed);
 }
 
-bool process::run_inboxes() {
-  std::vector<int> nodes;
-  {
-    std::lock_guard guard(announced_lock_);
-    nodes.swap(announced_nodes_);
-    announced_.store(0, std::memory_order_relaxed);
-  }
-  for (const int node : nodes) {
+int process::take_announced() noexcept {
+  std::lock_guard guard(announced_lock_);
+  const size_t n = announced_.load(std::memory_order_relaxed);
+  if (n == 0) return -1;
+  const int node = announced_nodes_[first_announced_];
+  first_announced_ = (first_announced_ + 1) % announced_nodes_.size();
+  announced_.store(n - 1, std::memory_order_relaxed);
+  return node;
+}
+
+void process::run_inboxes() {
+  for (size_t turns = announced_.load(std::memory_order_relaxed); turns > 0; --turns) {
+    const int node = take_announced();
+    if (node < 0) return;
     inbox& in = peers[static_cast<size_t>(node)].in;
-    // If another thread is handling a message of this node, it announces the inbox again when it has finished.
-    for (inbox::message m; in.begin(m);) {
-      handle(*this, node, m.tag, m.data.get(), m.size);
+    // Another thread that has a message of this node announces the rest when it has handled that.
+    while (const std::unique_ptr<inbox::message> m = in.begin()) {
+      handle(*this, node, m->tag, m->data.get(), m->size);
       if (!in.end()) break;
     }
   }
-  return !nodes.empty();
 }
 
 void process::sleep(unsigned round) {
   const double timeout = std::min(1e-3, 2e-5 * (round - spins));
-  (void)lci::sync_wait_for_x(never_, timeout, nullptr).device(device)();
+  try {
+    (void)lci::sync_wait_for_x(never_, timeout, nullptr).device(device)();
+  } catch (const lci::resource_error&) {
+    fail_by_exception("a message");  // which is lost
+  }
 }
 
 thread_counts& process::make_counts() {
@@ -176,10 +209,12 @@ void process::become_quiet() {
       for (size_t i = 0; i < n; ++i)
         static_cast<uint64_t*>(to)[i] = static_cast<const uint64_t*>(left)[i] + static_cast<const uint64_t*>(right)[i];
     };
-    wait_for(
-        [&](lci::comp_t done) { lci::allreduce_x(&mine, &all, 2, sizeof(uint64_t), sum).device(device).comp(done)(); });
-    // Ranks read their counts at different times, so one round does not prove that no message is outstanding. Two
-    // rounds with equal totals do: no message was sent between them.
+    insist("CCS_finalize", [&] {
+      wait_for([&](lci::comp_t done) {
+        lci::allreduce_x(&mine, &all, 2, sizeof(uint64_t), sum).device(device).comp(done)();
+      });
+    });
+    // Twice the same: no message was sent between the two rounds, in which the ranks count at different times.
     if (all.sent == all.handled && all.sent == last.sent && all.handled == last.handled) return;
     last = all;
   }
@@ -204,9 +239,9 @@ void process::send(lci::stream_t stream, int node, lci::rcomp_t to, lci::tag_t t
   if (s.is_posted()) (void)body.release();
 }
 
-void process::take_back(const registration_table::endings& ended) {
+void process::take_back(const registration_table::endings& ended) noexcept {
   for (const registration_table::ending& e : ended)
-    for (const int node : e.holders) send(ordered, node, wire::kind::key_ended, wire::key_name{e.id});
+    for (const int node : e.holders) answer(ordered, node, wire::kind::key_ended, wire::key_name{e.id});
 }
 
 }  // namespace ccs

@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/layers/ccs/chain.hpp"
 #include "lib/layers/ccs/delayed.hpp"
+#include "lib/layers/ccs/due.hpp"
 #include "lib/layers/ccs/handlers.hpp"
 #include "lib/layers/ccs/inbox.hpp"
 #include "lib/layers/ccs/keys.hpp"
 #include "lib/layers/ccs/known_shapes.hpp"
 #include "lib/layers/ccs/memory_blocks.hpp"
+#include "lib/layers/ccs/misuse.hpp"
 #include "lib/layers/ccs/operation.hpp"
 #include "lib/layers/ccs/registration.hpp"
 #include "lib/layers/ccs/sending.hpp"
@@ -30,9 +33,9 @@ namespace ccs {
 struct peer {
   inbox in;
   key_cache keys;
-  foreign_shapes shapes;               // used only by handlers of the peer's messages, one at a time
-  std::atomic<size_t> outstanding{0};  // operations on its memory that have not completed
-  std::vector<std::unique_ptr<direct_operation>> waiting_for_key;  // under key_lock
+  foreign_shapes shapes;                    // used by handlers of its messages only, which run one after the other
+  std::atomic<size_t> outstanding{0};       // operations on its memory that have not completed
+  chain<direct_operation> waiting_for_key;  // under key_lock
   lci::spinlock key_lock;
 };
 
@@ -66,7 +69,8 @@ class process {
   lci::device_t device;
   lci::stream_t ordered, bulk;
   size_t packet_size = 0;  ///< bytes of a packet's payload
-  lci::rcomp_t to_handlers = 0, to_ccs = 0;
+  static constexpr lci::rcomp_t no_rcomp = ~lci::rcomp_t{0};
+  lci::rcomp_t to_handlers = no_rcomp, to_ccs = no_rcomp;
   const uint64_t generation;
 
   // --- parts ---
@@ -96,14 +100,13 @@ class process {
       sleep(round);
     }
   }
-  /// Starts an operation of the core with begin(done) and waits until `done` is signalled. Runs handlers and callbacks
-  /// meanwhile.
+  /// Runs an operation of the core that signals `done`, while handlers and callbacks run. If it throws for want of
+  /// memory, nothing has begun.
   template <class Begin>
   void wait_for(Begin begin) {
-    lci::comp_t done = lci::alloc_sync_x().runtime(runtime)();
-    begin(done);
-    wait_until([&] { return lci::sync_test(done, nullptr); });
-    lci::free_comp(&done);
+    sync done(*this);
+    begin(done.comp);
+    wait_until([&] { return lci::sync_test(done.comp, nullptr); });
   }
   /// The calling thread's counts of messages.
   thread_counts& counts() {
@@ -114,13 +117,13 @@ class process {
     uint64_t sent = 0, handled = 0;
   };
   totals count_messages() const;
-  /// Makes a later poll() handle the messages in the inbox of a node.
-  void announce(int node);
-  /// Collective. Waits until no message, transfer or callback is outstanding in the whole job.
+  /// Notes that the inbox of a node, which was empty, has something for handlers.
+  void announce(int node) noexcept;
+  /// Waits until no message, transfer or callback is under way in the whole job. Ends the job if there is no memory.
   void become_quiet();
 
-  // --- messages between processes' CCS ---
-  /// Sends a short message. The core queues it if the network refuses it.
+  // --- messages between processes' CCS; none is refused. Without memory send() throws and has no effect ---
+  /// Sends a short message.
   void send(lci::stream_t stream, int node, wire::kind k, const void* body, size_t size);
   template <class T>
   void send(lci::stream_t stream, int node, wire::kind k, const T& body) {
@@ -129,25 +132,49 @@ class process {
   /// Sends a message of any size and takes ownership of its memory.
   void send(lci::stream_t stream, int node, lci::rcomp_t to, lci::tag_t tag, std::unique_ptr<std::byte[]> body,
             size_t size);
-
-  /// Counts the completion of `n` operations on a node's memory.
-  void end_outstanding(int node) {
-    peers[static_cast<size_t>(node)].outstanding.fetch_sub(1, std::memory_order_release);
+  /// Sends a short message that others wait for: ends the job if there is no memory.
+  template <class T>
+  void answer(lci::stream_t stream, int node, wire::kind k, const T& body) noexcept {
+    insist("a message", [&] { send(stream, node, k, &body, sizeof body); });
   }
-  void take_back(const registration_table::endings& ended);
+  /// The operation of that number, which has none any more; null if there is none.
+  std::unique_ptr<operation> take_operation(uint64_t number) {
+    std::unique_ptr<operation> op(operations.take(number));
+    if (op != nullptr) op->number = 0;
+    return op;
+  }
+  void take_back(const registration_table::endings& ended) noexcept;
 
  private:
+  /// A synchronizer, which its destructor frees.
+  struct sync {
+    explicit sync(const process& p) : comp(lci::alloc_sync_x().runtime(p.runtime)()) {}
+    ~sync() {
+      insist("a wait", [this] { lci::free_comp(&comp); });
+    }
+    sync(const sync&) = delete;
+    sync& operator=(const sync&) = delete;
+    lci::comp_t comp;
+  };
   static constexpr unsigned spins = 4000;
+  bool progress();
   void sleep(unsigned round);
+  void allocate();
+  void release() noexcept;
   thread_counts& make_counts();
-  bool run_inboxes();
+  void run_inboxes();
+  /// A node whose inbox has something; -1 if none has.
+  int take_announced() noexcept;
   bool has_work() const;
 
   std::unique_ptr<arrivals> handler_arrivals_, ccs_arrivals_;
-  lci::comp_t never_;  // never signalled; a wait for it is a sleep that the network's messages end
-  std::atomic<size_t> announced_{0};
+  lci::comp_t never_;  // is waited for to sleep
+  /// Nodes whose inboxes have something for handlers: a ring with room for all of them, since each is in it once at
+  /// most.
   lci::spinlock announced_lock_;
   std::vector<int> announced_nodes_;
+  size_t first_announced_ = 0;
+  std::atomic<size_t> announced_{0};
   std::atomic<thread_counts*> all_counts_{nullptr};
 };
 
@@ -175,6 +202,6 @@ inline bool is_node(const process& p, const char* function, CCS_node_t node) {
 void receive_for_handlers(process& p, const lci::status_t& s);
 void receive_for_ccs(process& p, const lci::status_t& s);
 /// Runs the program's handler of a message.
-void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size);
+void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size) noexcept;
 
 }  // namespace ccs

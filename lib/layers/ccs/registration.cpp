@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <utility>
+
+#include "lib/layers/ccs/misuse.hpp"
 
 namespace ccs {
 
@@ -12,8 +15,8 @@ registration_table::registration_table(lci::device_t device, size_t n_nodes, siz
     : device_(device), n_nodes_(n_nodes), page_(static_cast<uintptr_t>(sysconf(_SC_PAGESIZE))), threshold_(threshold) {}
 
 registration_table::~registration_table() {
-  for (auto& [begin, r] : regions_) deregister(*r);
-  for (auto& r : ending_) deregister(*r);
+  for (auto& [begin, r] : regions_) insist("CCS_finalize", [&, &region = *r] { close(region); });
+  for (auto& r : ending_) insist("CCS_finalize", [&] { close(*r); });
 }
 
 registration_table::region* registration_table::find(uintptr_t address) const {
@@ -28,19 +31,27 @@ registration_table::region* registration_table::find_used(uintptr_t address) con
   return r != nullptr && r->users[(address - r->begin) / page_] > 0 ? r : nullptr;
 }
 
-std::unique_ptr<registration_table::region> registration_table::make(uintptr_t begin, uintptr_t end) {
+std::unique_ptr<registration_table::region> registration_table::make(uintptr_t begin, uintptr_t end) const {
   auto r = std::make_unique<region>();
   r->begin = begin;
   r->end = end;
   r->users.resize((end - begin) / page_);
   r->holders.resize(n_nodes_);
-  r->mr = lci::register_memory_x(reinterpret_cast<void*>(begin), end - begin).device(device_)();
-  r->rmr = lci::get_rmr(r->mr);
-  r->id = next_id_++;
-  ++calls_.registrations;
-  pages_ += r->pages();
-  unused_pages_ += r->pages();
   return r;
+}
+
+void registration_table::open(region& r) {
+  r.mr = lci::register_memory_x(reinterpret_cast<void*>(r.begin), r.end - r.begin).device(device_)();
+  r.rmr = lci::get_rmr(r.mr);
+  r.id = next_id_++;
+  ++calls_.registrations;
+  pages_ += r.pages();
+  unused_pages_ += r.pages() - r.used;
+}
+
+void registration_table::close(region& r) {
+  lci::deregister_memory(&r.mr);
+  ++calls_.deregistrations;
 }
 
 void registration_table::count_users(region& r, uintptr_t begin, uintptr_t end) {
@@ -60,9 +71,8 @@ bool registration_table::has_unused(const region& r, uintptr_t begin, uintptr_t 
                                    first + static_cast<ptrdiff_t>((end - begin) / page_);
 }
 
-registration_table::endings registration_table::add(uintptr_t address, size_t size) {
+void registration_table::add(uintptr_t address, size_t size, endings& ended) {
   const uintptr_t begin = address / page_ * page_, end = (address + size + page_ - 1) / page_ * page_;
-  endings ended;
   std::lock_guard guard(mutex_);
   // Do first what may throw, then change the counts, so that a failure leaves them unchanged.
   for (uintptr_t at = begin; at < end;) {
@@ -81,7 +91,13 @@ registration_table::endings registration_table::add(uintptr_t address, size_t si
       }
     }
     const uintptr_t until = next == regions_.end() ? end : std::min(end, next->first);
-    regions_.emplace(at, make(at, until));
+    const auto made = regions_.emplace(at, make(at, until)).first;
+    try {
+      open(*made->second);
+    } catch (...) {
+      regions_.erase(made);
+      throw;
+    }
     at = until;
   }
   for (uintptr_t at = begin; at < end;) {
@@ -90,7 +106,6 @@ registration_table::endings registration_table::add(uintptr_t address, size_t si
     count_users(r, at, until);
     at = until;
   }
-  return ended;
 }
 
 bool registration_table::remove(uintptr_t address, size_t size, endings& ended) {
@@ -124,62 +139,74 @@ void registration_table::renew(region_map::iterator at, uintptr_t begin, uintptr
     const uintptr_t a = old.begin + page * page_;
     return old.users[page] > 0 || (a >= begin && a < end);
   };
-  std::vector<std::unique_ptr<region>> fresh;
+  struct region_list {
+    registration_table& of;
+    region_map regions;
+    ~region_list() {
+      for (auto& [first, r] : regions) {
+        if (r->mr.is_empty()) continue;  // it could not be opened
+        of.pages_ -= r->pages();
+        of.unused_pages_ -= r->pages() - r->used;
+        insist("CCS_register_mem", [&, &region = *r] { of.close(region); });
+      }
+    }
+  } fresh{*this, {}};
   for (size_t page = 0; page < old.pages(); ++page) {
     if (!wanted(page)) continue;
     size_t last = page;
     while (last + 1 < old.pages() && wanted(last + 1)) ++last;
-    auto r = make(old.begin + page * page_, old.begin + (last + 1) * page_);
+    const uintptr_t first = old.begin + page * page_;
+    region& r = *fresh.regions.emplace(first, make(first, old.begin + (last + 1) * page_)).first->second;
     std::copy(old.users.begin() + static_cast<ptrdiff_t>(page), old.users.begin() + static_cast<ptrdiff_t>(last) + 1,
-              r->users.begin());
-    r->used = static_cast<size_t>(std::count_if(r->users.begin(), r->users.end(), [](uint32_t n) { return n > 0; }));
-    unused_pages_ -= r->used;
-    fresh.push_back(std::move(r));
+              r.users.begin());
+    r.used = static_cast<size_t>(std::count_if(r.users.begin(), r.users.end(), [](uint32_t n) { return n > 0; }));
+    open(r);
     page = last;
   }
-  unused_pages_ += old.used;  // end() subtracts all pages of the region as unused ones
   this->end(at, ended);
-  for (auto& r : fresh) {
-    const uintptr_t first = r->begin;
-    regions_.emplace(first, std::move(r));
-  }
+  regions_.merge(fresh.regions);
 }
 
 void registration_table::end(region_map::iterator at, endings& ended) {
-  std::unique_ptr<region> r = std::move(at->second);
-  regions_.erase(at);
-  pages_ -= r->pages();
-  unused_pages_ -= r->pages();
-  ending e{r->id, {}};
+  region& r = *at->second;
+  ending e{r.id, {}};
   for (size_t node = 0; node < n_nodes_; ++node)
-    if (r->holders[node] > 0) e.holders.push_back(static_cast<int>(node));
-  if (e.holders.empty()) return deregister(*r);
-  ended.push_back(std::move(e));
-  ending_.push_back(std::move(r));
+    if (r.holders[node] > 0) e.holders.push_back(static_cast<int>(node));
+  std::list<std::unique_ptr<region>> waiting;
+  if (e.holders.empty()) {
+    close(r);
+  } else {
+    waiting.emplace_back();
+    ended.push_back(std::move(e));
+    waiting.front() = std::move(at->second);
+  }
+  pages_ -= r.pages();
+  unused_pages_ -= r.pages() - r.used;
+  regions_.erase(at);
+  ending_.splice(ending_.end(), waiting);
   n_ending_.store(ending_.size(), std::memory_order_release);
 }
 
-void registration_table::end_oldest(endings& ended) {
+void registration_table::end_oldest(endings& ended) noexcept {
   while (unused_pages_ * page_ > threshold_) {
     auto oldest = regions_.end();
     for (auto at = regions_.begin(); at != regions_.end(); ++at)
       if (at->second->used == 0 && (oldest == regions_.end() || at->second->stamp < oldest->second->stamp)) oldest = at;
-    if (oldest == regions_.end()) return;  // all unused pages share a registration with used ones
-    end(oldest, ended);
+    if (oldest == regions_.end()) return;  // what is unused shares a registration with used pages
+    try {
+      end(oldest, ended);
+    } catch (const std::bad_alloc&) {
+      return;
+    } catch (const lci::resource_error&) {
+      return;
+    }
   }
 }
 
-void registration_table::deregister(region& r) {
-  lci::deregister_memory(&r.mr);
-  ++calls_.deregistrations;
-}
-
-registration_table::endings registration_table::set_threshold(size_t bytes) {
-  endings ended;
+void registration_table::set_threshold(size_t bytes, endings& ended) {
   std::lock_guard guard(mutex_);
   threshold_ = bytes;
   end_oldest(ended);
-  return ended;
 }
 
 registration_table::stats registration_table::get_stats() const {
@@ -203,7 +230,7 @@ void registration_table::returned(int node, uint64_t id) {
   region& r = **at;
   r.holders[static_cast<size_t>(node)] = 0;
   if (std::any_of(r.holders.begin(), r.holders.end(), [](unsigned n) { return n > 0; })) return;
-  deregister(r);
+  close(r);
   ending_.erase(at);
   n_ending_.store(ending_.size(), std::memory_order_release);
 }

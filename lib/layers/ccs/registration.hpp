@@ -46,12 +46,14 @@ class registration_table {
   };
   using endings = std::vector<ending>;
 
-  /// Adds a user to each page of [address, address + size); registers pages as needed. Throws lci::resource_error if
-  /// the network can't register them. The caller revokes the keys of the returned registrations.
-  endings add(uintptr_t address, size_t size);
-  /// Removes a user from each page. Returns false, without a change, if a page has none.
+  // These add the keys that have to be taken back to `ended`, also if they throw.
+
+  /// Counts a user of each page of [address, address + size). Throws resource_error if the network refuses, or
+  /// std::bad_alloc: no user is counted then.
+  void add(uintptr_t address, size_t size, endings& ended);
+  /// Counts one user less. False, without a change, if some page has none.
   bool remove(uintptr_t address, size_t size, endings& ended);
-  endings set_threshold(size_t bytes);
+  void set_threshold(size_t bytes, endings& ended);
   stats get_stats() const;
 
   /// Whether the first and the last page of a range have users.
@@ -66,7 +68,7 @@ class registration_table {
       p = {r->id, r->begin, r->end, r->rmr};
       ++r->holders[static_cast<size_t>(node)];
     }
-    reply(p);
+    reply(p);  // does not throw
   }
   /// Handles a node's reply that it has deleted a revoked key.
   void returned(int node, uint64_t id);
@@ -89,15 +91,20 @@ class registration_table {
 
   region* find(uintptr_t address) const;
   region* find_used(uintptr_t address) const;
-  std::unique_ptr<region> make(uintptr_t begin, uintptr_t end);
-  /// Adds a user to the pages of a region in [begin, end). Returns whether a page had none before.
+  /// A region without a registration, which its owner opens.
+  std::unique_ptr<region> make(uintptr_t begin, uintptr_t end) const;
+  void open(region& r);
+  /// Ends the registration.
+  void close(region& r);
+  /// Counts users of the pages of a region from `begin` to `end`; returns whether a page had none.
   void count_users(region& r, uintptr_t begin, uintptr_t end);
   bool has_unused(const region& r, uintptr_t begin, uintptr_t end) const;
   /// Ends a region whose mapping may have changed, and registers its used pages and [begin, end) again.
   void renew(region_map::iterator at, uintptr_t begin, uintptr_t end, endings& ended);
+  /// Removes a region. If it throws for want of memory, nothing has changed.
   void end(region_map::iterator at, endings& ended);
-  void end_oldest(endings& ended);
-  void deregister(region& r);
+  /// Ends unused regions down to the threshold, or until there is no memory to do so: a later call continues.
+  void end_oldest(endings& ended) noexcept;
 
   const lci::device_t device_;
   const size_t n_nodes_;

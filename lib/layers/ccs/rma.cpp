@@ -40,18 +40,6 @@ void copy_between(const shape& from, uintptr_t from_base, const shape& to, uintp
   }
 }
 
-void complete(std::unique_ptr<operation> op, int status) {
-  process& p = op->of;
-  if (op->counts)
-    p.end_outstanding(op->node);
-  else
-    p.receiving.fetch_sub(1, std::memory_order_release);
-  const CCS_callback_t callback = op->callback;
-  void* const arg = op->arg;
-  op.reset();
-  call_or_store(p.due, callback, arg, status);
-}
-
 span place_of(const layout& l) {
   const span s = span_of(l.whole());
   const auto base = static_cast<intptr_t>(l.base());
@@ -77,31 +65,34 @@ int transfer_by_network(transfer t) {
   op->here = t.local.begin();
   op->there = t.remote.begin();
   op->size = t.remote.size();
-  advance(std::move(op));
+  op->count_as(operation::counted::outstanding);
+  advance(op);
   return CCS_SUCCESS;
 }
 
 int transfer_in_packets(transfer t) {
   learn_key(t.p, t.node, static_cast<uintptr_t>(place_of(t.remote).begin));
   auto op = std::make_unique<operation>(t.p, t.node, t.function, t.callback, t.arg);
+  op->count_as(operation::counted::outstanding);
   wire::data_head head{};
   head.at = name_for(t.p, t.node, t.remote);
   head.total = t.remote.size();
   head.combine = wire::data_head::plain;
-  head.operation = t.p.operations.add(op.get());
+  head.operation = op->give_number();
+  // Whoever has the number completes it: by the target's answer, or by the last of the data.
   if (t.is_put) {
-    (void)op.release();  // owned by the table of operations until the target answers
-    t.p.sendings.begin(std::make_unique<sending>(t.p, t.node, std::move(t.local), head));
-    return CCS_SUCCESS;
+    auto s = std::make_unique<sending>(t.p, t.node, std::move(t.local), head);
+    s->remote = std::move(t.remote);
+    t.p.sendings.begin(std::move(s));
+  } else {
+    op->local = std::move(t.local);
+    t.p.send(t.p.bulk, t.node, wire::kind::data_request, head);
   }
-  op->local = std::move(t.local);
   (void)op.release();
-  t.p.send(t.p.bulk, t.node, wire::kind::data_request, head);
   return CCS_SUCCESS;
 }
 
 int transfer_remotely(transfer t) {
-  t.p.peers[static_cast<size_t>(t.node)].outstanding.fetch_add(1, std::memory_order_relaxed);
   if (t.local.is_contiguous() && t.remote.is_contiguous()) return transfer_by_network(std::move(t));
   return transfer_in_packets(std::move(t));
 }
@@ -120,13 +111,16 @@ int move(const char* function, bool is_put, CCS_node_t node, layout local, layou
     if (here == nullptr)
       return transfer_remotely(
           {*p, function, is_put, static_cast<int>(node), std::move(local), std::move(remote), callback, arg});
+    immediate_callback at_end(p->due, callback, arg);
     const uintptr_t base = reinterpret_cast<uintptr_t>(here) + (remote.base() - begin);
     if (is_put)
       copy_between(local.whole(), local.base(), remote.whole(), base);
     else
       copy_between(remote.whole(), base, local.whole(), local.base());
+    at_end.call();
+    return CCS_SUCCESS;
   }
-  call_or_store(p->due, callback, arg);
+  immediate_callback(p->due, callback, arg).call();
   return CCS_SUCCESS;
 }
 

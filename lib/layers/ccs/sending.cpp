@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "lib/layers/ccs/misuse.hpp"
 #include "lib/layers/ccs/process.hpp"
 #include "lib/layers/ccs/walk.hpp"
 
@@ -61,16 +62,24 @@ bool sending::advance() {
 }
 
 void sending_list::begin(std::unique_ptr<sending> s) {
-  if (tls.busy == 0 && s->advance()) {
-    if (s->at_end != nullptr) complete(std::move(s->at_end));
-    return;
+  if (tls.busy == 0) {
+    bool all = false;
+    try {
+      all = s->advance();
+    } catch (...) {
+      if (!s->has_begun()) throw;  // otherwise advance() continues
+    }
+    if (all) {
+      if (s->at_end != nullptr) complete(std::move(s->at_end));
+      return;
+    }
   }
   add(std::move(s));
 }
 
-void sending_list::add(std::unique_ptr<sending> s) {
+void sending_list::add(std::unique_ptr<sending> s) noexcept {
   std::lock_guard guard(lock_);
-  all_.push_back(std::move(s));
+  all_.push(std::move(s));
   n_.fetch_add(1, std::memory_order_release);
 }
 
@@ -80,11 +89,10 @@ bool sending_list::advance() {
     std::unique_ptr<sending> s;
     {
       std::lock_guard guard(lock_);
-      if (all_.empty()) return ended;
-      s = std::move(all_.front());
-      all_.pop_front();
+      s = all_.pop();
     }
-    if (s->advance()) {
+    if (s == nullptr) return ended;
+    if (insist("a transfer", [&] { return s->advance(); })) {
       if (s->at_end != nullptr) complete(std::move(s->at_end));
       s.reset();
       n_.fetch_sub(1, std::memory_order_release);
@@ -92,7 +100,7 @@ bool sending_list::advance() {
       continue;
     }
     std::lock_guard guard(lock_);
-    all_.push_back(std::move(s));
+    all_.push(std::move(s));
   }
   return ended;
 }

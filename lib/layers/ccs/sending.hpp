@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <cstddef>
-#include <deque>
 #include <memory>
 
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/ccs/chain.hpp"
 #include "lib/layers/ccs/description.hpp"
 #include "lib/layers/ccs/numbers.hpp"
 #include "lib/layers/ccs/operation.hpp"
@@ -26,12 +26,15 @@ class sending {
   sending(const sending&) = delete;
   sending& operator=(const sending&) = delete;
 
-  /// Sends packets until the network refuses one. Returns whether all data has been sent.
+  /// Sends until the network refuses. True: all was sent. If it throws for want of memory, it can be called again.
   bool advance();
+  bool has_begun() const { return sent_ > 0; }
 
-  std::unique_ptr<operation> at_end;  ///< completed when all data has been sent; may be null
+  std::unique_ptr<operation> at_end;  ///< completes when everything was sent; may be null
+  layout remote;  ///< at the target: its description, which each packet names, is kept until everything was sent
   /// Multiplies the numbers by a factor as they are packed.
   void scale_by(CCS_number_t number, const void* factor) { scaling_.set(number, factor); }
+  sending* next = nullptr;
 
  private:
   bool fill();
@@ -51,20 +54,20 @@ class sending {
 /// The unfinished sendings. Owned by `process`. Thread-safe.
 class sending_list {
  public:
-  /// Sends as many packets as the network accepts, and lets polls send the rest. Leaves all to polls if the calling
-  /// thread must not make progress.
+  /// Sends what can be sent now, unless the calling thread must not make progress; the rest later. Throws if there is no
+  /// memory and nothing was sent.
   void begin(std::unique_ptr<sending> s);
-  /// Leaves all packets to polls. For handlers of messages: inside progress a post can't return `retry`, so the core
-  /// would queue the whole data.
-  void add(std::unique_ptr<sending> s);
-  /// Sends packets of all sendings. Returns whether a sending has finished.
+  /// Leaves all to later, as services must: inside the core's progress no post is refused, so that the core would store
+  /// the whole transfer.
+  void add(std::unique_ptr<sending> s) noexcept;
+  /// Returns whether anything was sent to the end.
   bool advance();
   bool is_empty() const { return n_.load(std::memory_order_acquire) == 0; }
 
  private:
   std::atomic<size_t> n_{0};
   lci::spinlock lock_;
-  std::deque<std::unique_ptr<sending>> all_;
+  chain<sending> all_;
 };
 
 }  // namespace ccs

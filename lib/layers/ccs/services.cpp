@@ -14,6 +14,7 @@ namespace ccs {
 
 namespace {
 
+/// A message. Its service may throw for want of memory as long as it has had no effect, and is called again then.
 struct arrival {
   process& p;
   int source;
@@ -43,8 +44,8 @@ bool give_key(arrival a) {
   wire::key_request request;
   if (!wire::take(a.data, a.size, request)) return false;
   a.p.memory->lend(a.source, request.address, [&](const registration_table::piece& found) {
-    a.p.send(a.p.ordered, a.source, wire::kind::key_reply,
-             wire::key_reply{request.address, found.id, found.begin, found.end, found.rmr});
+    a.p.answer(a.p.ordered, a.source, wire::kind::key_reply,
+               wire::key_reply{request.address, found.id, found.begin, found.end, found.rmr});
   });
   return true;
 }
@@ -60,7 +61,7 @@ bool end_key(arrival a) {
   wire::key_name name;
   if (!wire::take(a.data, a.size, name)) return false;
   if (a.p.peers[static_cast<size_t>(a.source)].keys.end(name.region))
-    a.p.send(a.p.ordered, a.source, wire::kind::key_released, name);
+    a.p.answer(a.p.ordered, a.source, wire::kind::key_released, name);
   return true;
 }
 
@@ -81,7 +82,7 @@ bool remove_shape(arrival a) {
 }
 
 void refuse_unregistered(arrival a, uint64_t operation, uintptr_t address) {
-  a.p.send(a.p.bulk, a.source, wire::kind::done, wire::result{operation, address, 1});
+  a.p.answer(a.p.bulk, a.source, wire::kind::done, wire::result{operation, address, 1});
 }
 
 /// Finds the shape and the address range of a message's layout. Returns false if they are impossible.
@@ -112,7 +113,7 @@ bool take_data(arrival a) {
     combiner with{static_cast<CCS_combine_t>(head.combine), static_cast<CCS_number_t>(head.number), a.data};
     walk(s, head.at.address, head.offset, a.size, with);
   }
-  if (last) a.p.send(a.p.bulk, a.source, wire::kind::done, wire::result{head.operation, 0, 0});
+  if (last) a.p.answer(a.p.bulk, a.source, wire::kind::done, wire::result{head.operation, 0, 0});
   return true;
 }
 
@@ -136,15 +137,14 @@ bool take_reply(arrival a) {
   operation* const op = a.p.operations.find(head.operation);
   if (op == nullptr || head.offset > op->local.size() || a.size > op->local.size() - head.offset) return false;
   unpack(op->local.whole(), reinterpret_cast<void*>(op->local.base()), head.offset, a.size, a.data);
-  if (head.offset + a.size == op->local.size())
-    complete(std::unique_ptr<operation>(a.p.operations.take(head.operation)));
+  if (head.offset + a.size == op->local.size()) complete(a.p.take_operation(head.operation));
   return true;
 }
 
 bool end_operation(arrival a) {
   wire::result r;
   if (!wire::take(a.data, a.size, r)) return false;
-  std::unique_ptr<operation> op(a.p.operations.take(r.operation));
+  std::unique_ptr<operation> op = a.p.take_operation(r.operation);
   if (op == nullptr) return false;
   if (r.refused != 0) fail_unregistered(op->function, a.source, r.address);
   complete(std::move(op));
@@ -163,7 +163,7 @@ bool put_indexed(arrival a) {
   if (to != 0)
     refuse_unregistered(a, head.operation, to);
   else
-    a.p.send(a.p.bulk, a.source, wire::kind::done, wire::result{head.operation, 0, 0});
+    a.p.answer(a.p.bulk, a.source, wire::kind::done, wire::result{head.operation, 0, 0});
   return true;
 }
 
@@ -193,7 +193,7 @@ void receive_for_ccs(process& p, const lci::status_t& s) {
                                          take_data, serve_data, take_reply, end_operation, put_indexed, answer_large};
   static_assert(sizeof services / sizeof *services == static_cast<size_t>(wire::kind::last) + 1);
   const arrival a{p, s.rank, static_cast<const std::byte*>(s.buffer), s.size};
-  if (s.tag >= sizeof services / sizeof *services || !services[s.tag](a))
+  if (s.tag >= sizeof services / sizeof *services || !insist("a message", [&] { return services[s.tag](a); }))
     fail("a message", "node %d has sent one that is damaged, or of another version of CCS", s.rank);
 }
 

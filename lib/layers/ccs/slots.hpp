@@ -14,6 +14,7 @@ namespace ccs {
 template <class T>
 class slots {
  public:
+  /// Throws std::bad_alloc.
   uint64_t add(T* object) {
     std::lock_guard guard(lock_);
     uint32_t at = free_;

@@ -18,6 +18,23 @@ struct thread_counts {
   }
 };
 
+/// Counts a message as sent before it is, so that no message is counted as handled but not as sent; and no longer if it
+/// was not sent.
+class sent_mark {
+ public:
+  explicit sent_mark(thread_counts& c) : counts_(&c) { thread_counts::add_one(c.sent); }
+  ~sent_mark() {
+    if (counts_ != nullptr)
+      counts_->sent.store(counts_->sent.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+  }
+  void keep() { counts_ = nullptr; }
+  sent_mark(const sent_mark&) = delete;
+  sent_mark& operator=(const sent_mark&) = delete;
+
+ private:
+  thread_counts* counts_;
+};
+
 /// Used by its own thread only.
 struct thread_state {
   unsigned busy = 0;                  ///< sections + locks + running; handlers and callbacks may run if it is 0

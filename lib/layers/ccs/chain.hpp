@@ -1,0 +1,64 @@
+// A queue whose elements are linked by a member of their own.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace ccs {
+
+/// Objects with a member `next`, first in, first out. Owns them. Adding one needs no memory, so that what must be done
+/// later can always be stored. Not thread-safe.
+template <class T>
+class chain {
+ public:
+  chain() = default;
+  chain(const chain&) = delete;
+  chain& operator=(const chain&) = delete;
+  ~chain() {
+    while (!is_empty()) (void)pop();
+  }
+
+  bool is_empty() const { return first_ == nullptr; }
+  void push(std::unique_ptr<T> one) noexcept {
+    T* const added = one.release();
+    added->next = nullptr;
+    if (last_ != nullptr)
+      last_->next = added;
+    else
+      first_ = added;
+    last_ = added;
+  }
+  /// Null if there is none.
+  std::unique_ptr<T> pop() noexcept {
+    return take_if([](const T&) { return true; });
+  }
+  /// Takes the first one for which `is_wanted` returns true; null if there is none.
+  template <class Wanted>
+  std::unique_ptr<T> take_if(Wanted is_wanted) noexcept {
+    T* before = nullptr;
+    for (T* one = first_; one != nullptr; before = one, one = next_of(one)) {
+      if (!is_wanted(*one)) continue;
+      T* const behind = next_of(one);
+      if (before != nullptr)
+        before->next = behind;
+      else
+        first_ = behind;
+      if (behind == nullptr) last_ = before;
+      return std::unique_ptr<T>(one);
+    }
+    return nullptr;
+  }
+  void swap(chain& other) noexcept {
+    std::swap(first_, other.first_);
+    std::swap(last_, other.last_);
+  }
+
+ private:
+  // The member may be one of a base class.
+  static T* next_of(T* one) { return static_cast<T*>(one->next); }
+
+  T* first_ = nullptr;
+  T* last_ = nullptr;
+};
+
+}  // namespace ccs

@@ -1,0 +1,68 @@
+// Callbacks: those that are due, and how they are called.
+#pragma once
+
+#include <ccs.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/ccs/chain.hpp"
+#include "lib/layers/ccs/thread_state.hpp"
+
+namespace ccs {
+
+/// A callback that may have to wait for a thread that may run it.
+struct due_callback {
+  due_callback(CCS_callback_t c, void* a) : callback(c), arg(a) {}
+  virtual ~due_callback() = default;
+  due_callback(const due_callback&) = delete;
+  due_callback& operator=(const due_callback&) = delete;
+
+  CCS_callback_t callback;
+  void* arg;
+  int status = CCS_SUCCESS;
+  due_callback* next = nullptr;
+};
+
+/// Callbacks that are due. Thread-safe.
+class due_callbacks {
+ public:
+  void add(std::unique_ptr<due_callback> one) noexcept;
+  /// Null if there is none.
+  std::unique_ptr<due_callback> take() noexcept;
+
+ private:
+  std::atomic<size_t> n_{0};
+  lci::spinlock lock_;
+  chain<due_callback> all_;
+};
+
+/// Calls it, in a thread that may run it.
+void call_now(CCS_callback_t callback, void* arg, int status);
+
+/// The callback, which may be null, of an operation that completes within its call. Constructed before the operation
+/// has an effect, since it takes memory if this thread may not run callbacks.
+class immediate_callback {
+ public:
+  immediate_callback(due_callbacks& due, CCS_callback_t callback, void* arg)
+      : due_(due), callback_(callback), arg_(arg) {
+    if (LCI_UNLIKELY(tls.busy > 0) && callback != nullptr) stored_ = std::make_unique<due_callback>(callback, arg);
+  }
+  void call() {
+    if (callback_ == nullptr) return;
+    if (LCI_UNLIKELY(stored_ != nullptr)) return due_.add(std::move(stored_));
+    call_now(callback_, arg_, CCS_SUCCESS);
+  }
+
+ private:
+  due_callbacks& due_;
+  const CCS_callback_t callback_;
+  void* const arg_;
+  std::unique_ptr<due_callback> stored_;
+};
+
+}  // namespace ccs
