@@ -30,8 +30,8 @@ class InstalledCase(unittest.TestCase):
             raise RuntimeError(staged.stdout + staged.stderr)
         # The tree below the configured prefix, e.g. usr/local.
         cls.root = next(p.parent for p in (cls.folder / "stage").rglob("include") if p.is_dir())
-        cls.library = next(cls.root.rglob("liblci.so"))
         cls.pc = next(cls.root.rglob("lci.pc"))
+        cls.library = cls.pc.parent.parent / "liblci.so"
         if "pcfiledir" not in cls.pc.read_text():
             raise RuntimeError(f"{BUILD} keeps options from before lci.pc was relocatable: remove it")
         cls.env = dict(os.environ, PKG_CONFIG_PATH=str(cls.pc.parent),

@@ -46,14 +46,14 @@ class Consumers(InstalledCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(sorted(ran.stdout.splitlines()), ["rank 0 of 2 got 101 from 1", "rank 1 of 2 got 100 from 0"])
 
-    def cmake_program_in_c(self, source, target):
+    def cmake_program_in_c(self, source, target, version="2.0.0"):
         """The program that a CMake project in C builds from one source and one target of LCI."""
-        folder = self.folder / f"cmake_{source.stem}"
+        folder = self.folder / f"cmake_{source.stem}_{target.replace(':', '_')}"
         folder.mkdir()
         shutil.copy(source, folder)
         (folder / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads REQUIRED)\n"
-            f"find_package(LCI 2.0.0 REQUIRED)\nadd_executable(program {source.name})\n"
+            f"find_package(LCI {version} REQUIRED)\nadd_executable(program {source.name})\n"
             f"target_link_libraries(program PRIVATE {target})\n")
         self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
         self.do("cmake", "--build", folder / "build")
@@ -69,6 +69,60 @@ class Consumers(InstalledCase):
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_in_c_finds_lci_v1(self):
         self.v1_works(self.cmake_program_in_c(HERE / "v1_consumer.c", "LCI::v1"))
+
+    def v1_folder(self):
+        """Where the names are that build files of LCI v1.7 use."""
+        return self.library.parent / "lci-v1"
+
+    def test_a_makefile_of_lci_v1_links_with_its_old_library_names(self):
+        for name in ("lci", "LCI"):
+            program = self.folder / f"old_name_{name}"
+            self.do("gcc", "-I", self.root / "include", HERE / "v1_consumer.c", "-L", self.v1_folder(), "-l" + name,
+                    "-o", program)
+            self.v1_works(program)
+
+    def test_a_makefile_of_lci_v1_finds_its_old_package_and_log(self):
+        """As the tests of LCI v1.7 include the header of the log."""
+        folder = self.folder / "old_package"
+        folder.mkdir()
+        text = (HERE / "v1_consumer.c").read_text()
+        call = "  while (LCI_recvs("
+        self.assertIn(call, text)
+        (folder / "program.c").write_text('#include <stdio.h>\n#include "../../src/log/lcm_log.h"\n' + text.replace(
+            call, '  LCM_Log_default(LCM_LOG_INFO, "number %d\\n", value);\n'
+                  '  LCM_Log(LCM_LOG_INFO, "quiet", "other %d\\n", value);\n'
+                  '  LCM_DBG_Assert(value == 0, "not compiled\\n");\n'
+                  '  LCM_Assert(value >= 100, "value %d\\n", value);\n' + call))
+        env = dict(self.env, PKG_CONFIG_PATH=f"{self.v1_folder() / 'pkgconfig'}:{self.env['PKG_CONFIG_PATH']}")
+        flags = self.do("pkg-config", "--cflags", "--libs", "liblci", env=env).split()
+        self.assertIn("-llci", flags)
+        self.do("pkg-config", "--atleast-version=1.7", "--max-version=1.8", "liblci", env=env)
+        self.do("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", folder / "program.c", *flags, "-o",
+                folder / "program")
+        self.v1_works(folder / "program")
+        ran = run(self.root / "bin" / "lcrun", "-n", 2, folder / "program",
+                  env=dict(self.env, LCM_LOG_LEVEL="info", LCM_LOG_BLACKLIST="quiet"))
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(sorted(re.findall(r":(\d):\d+:lcm:info:.*number (\d+)", ran.stderr)), [("0", "100"), ("1", "101")],
+                         ran.stderr)
+        self.assertNotIn("other", ran.stderr)
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_of_lci_v1_finds_it_by_its_version(self):
+        for target in ("LCI::LCI", "LCI::Shared"):
+            with self.subTest(target=target):
+                self.v1_works(self.cmake_program_in_c(HERE / "v1_consumer.c", target, "1.7"))
+        for version, major in (("", "2"), (" 2.0", "2"), (" 1.7.5", "1")):
+            with self.subTest(version=version):
+                self.assertIn(f"found {major}.", self.cmake_finds("LCI" + version))
+
+    def cmake_finds(self, package):
+        folder = self.folder / ("find_" + package.replace(" ", "_"))
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\n"
+            f"find_package({package} REQUIRED)\nmessage(STATUS \"found ${{LCI_VERSION}}\")\n")
+        return self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
 
     def test_pkg_config_finds_each_library_by_both_names(self):
         folder = self.project("pkg_config", "pkg_config_names")

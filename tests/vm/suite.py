@@ -116,6 +116,13 @@ def contention(strategy):
     return Job({**IBV, 'LCI_ATTR_IBV_TD_STRATEGY': strategy, 'LCI_TEST_BUSY': 'send,recv,poll'}, 2, 'stress/contention')
 
 
+class Layer(Job):
+    """A program of LCI v1.7, whose packets have a setting of their own."""
+
+    def __init__(self, network, ranks, *words):
+        super().__init__({**network, 'LCI_SERVER_NUM_PKTS': '512'}, ranks, *words)
+
+
 # The card counts messages that found no receive buffer; with credits, there are none.
 NO_RNR = '''
 rnr=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/send_rnr_err)
@@ -156,7 +163,8 @@ CONFIGURATIONS = {
          OneCard({**AUTOMATIC, 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}, 4, 'conformance/conformance', ALL_PAIRS)],
         guests=2),
     'ofi verbs lossy link': Configuration([conformance(VERBS, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),
-    'ibv': within(IBV, conformance({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
+    'ibv': within(IBV, conformance({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS),
+                  *[Layer(IBV, 2, 'layers/v1/v1_' + name) for name in ('smoke', 'iovecs')], seconds=360, at_end=NO_RNR),
     'ibv threads and peer failures': Configuration(
         [contention(strategy) for strategy in ('per_qp', 'all_qp', 'none')]
         + [KilledRank(IBV, scene) for scene in ('idle', 'sending', 'flooding', 'streaming', 'putting', 'getting',

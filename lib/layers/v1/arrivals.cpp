@@ -16,10 +16,7 @@ namespace {
 
 LCI_request_t request_of(const lci::status_t& s, LCI_data_type_t type) {
   LCI_request_t r;
-  r.flag = LCI_OK;
-  r.rank = s.rank;
-  r.tag = user_tag_of(s.tag);
-  r.type = type;
+  begin_request(r, LCI_OK, s.rank, user_tag_of(s.tag), type);
   r.user_context = nullptr;
   return r;
 }
@@ -36,10 +33,12 @@ void deliver_short(comp& to, const lci::status_t& s) {
 void deliver_word(comp& to, const lci::status_t& s) {
   thread_state& mine = my_state();
   add_one(mine.of_id[id_of(s.tag)].delivered);
-  LCI_request_t r = request_of(s, LCI_IMMEDIATE);
-  r.data.immediate = {};
+  LCI_request_t r;
+  begin_request(r, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
   std::memcpy(&r.data.immediate, s.buffer, 8);
-  to.deliver(r, mine);
+  r.data.immediate.words[1] = r.data.immediate.words[2] = r.data.immediate.words[3] = 0;
+  r.user_context = nullptr;
+  to.deliver_arrival(r, mine);
 }
 
 void deliver_medium(comp& to, const lci::status_t& s, void* buffer, size_t size) {

@@ -23,15 +23,13 @@ class no_comp final : public comp {
 void comp_port::signal(lci::status_t s) {
   if (arrives_) return arrive(owner_, s);
   // A receive into a medium buffer.
+  thread_state& mine = my_state();
+  add_one(mine.of_id[id_of(s.tag)].delivered);
   LCI_request_t r;
-  r.flag = flag_of(s);
-  r.rank = s.rank;
-  r.tag = user_tag_of(s.tag);
-  r.type = LCI_MEDIUM;
+  begin_request(r, flag_of(s), s.rank, user_tag_of(s.tag), LCI_MEDIUM);
   r.data.mbuffer = {s.buffer, s.size};
   r.user_context = s.user_context;
-  count_delivered(id_of(s.tag));
-  owner_.deliver(r);
+  owner_.deliver_end(r, mine);
 }
 
 comp_table::comp_table()

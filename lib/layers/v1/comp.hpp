@@ -4,15 +4,30 @@
 #include <lci.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <lci.hpp>
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
+#include "lib/concurrent/signal_cell.hpp"
 #include "lib/layers/v1/thread_state.hpp"
 
 namespace v1 {
+
+/// Writes the first half of a request in two words, since who copies it loads words: a load that spans two stores waits
+/// for both of them to leave the processor's buffer.
+LCI_ALWAYS_INLINE inline void begin_request(LCI_request_t& r, LCI_error_t flag, int rank, LCI_tag_t tag,
+                                            LCI_data_type_t type) {
+  static_assert(offsetof(LCI_request_t, flag) == 0 && offsetof(LCI_request_t, rank) == 4 &&
+                offsetof(LCI_request_t, tag) == 8 && offsetof(LCI_request_t, type) == 12);
+  const uint64_t first = static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 | static_cast<uint32_t>(flag);
+  const uint64_t second = static_cast<uint64_t>(type) << 32 | tag;
+  std::memcpy(static_cast<void*>(&r), &first, sizeof first);
+  std::memcpy(static_cast<void*>(&r.tag), &second, sizeof second);
+}
 
 class comp;
 
@@ -44,11 +59,10 @@ class comp {
     take(request);
     ring(my_state());
   }
-  /// The same, by the thread with this state.
-  void deliver(const LCI_request_t& request, const thread_state& mine) {
-    take(request);
-    ring(mine);
-  }
+  /// The same, by the thread with this state; inline for the objects that most often get what has arrived.
+  void deliver_arrival(const LCI_request_t& request, const thread_state& mine);
+  /// Likewise for the ends of operations that this process has posted.
+  void deliver_end(const LCI_request_t& request, const thread_state& mine);
 
   const kind what;
   const LCI_device_t device;  ///< null if it was created without one
@@ -56,12 +70,59 @@ class comp {
   comp_port local{*this, false};
   comp_port remote{*this, true};
 
+ protected:
+  /// What is delivered to inline: a class of its own for each, below.
+  enum class shape : uint8_t { other, handler, single_sync };
+  comp(kind k, shape s, LCI_device_t d) : what(k), device(d), shape_(s) {}
+
  private:
   virtual void take(const LCI_request_t& request) = 0;
   static void ring(const thread_state& mine) {
     if (LCI_UNLIKELY(mine.bell != nullptr)) mine.bell->signal({});
   }
+
+  const shape shape_ = shape::other;
 };
+
+class handler final : public comp {
+ public:
+  handler(LCI_device_t device, LCI_handler_t f) : comp(kind::handler, shape::handler, device), function(f) {}
+  const LCI_handler_t function;
+
+ private:
+  void take(const LCI_request_t& request) override { function(request); }
+};
+
+/// Of threshold 1, or more. A thread that has seen it fire may free it at once.
+class synchronizer : public comp {
+ public:
+  bool is_single() const { return single_; }
+
+ protected:
+  synchronizer(LCI_device_t device, bool single)
+      : comp(kind::sync, single ? shape::single_sync : shape::other, device), single_(single) {}
+
+ private:
+  const bool single_;
+};
+
+class single_sync final : public synchronizer {
+ public:
+  explicit single_sync(LCI_device_t device) : synchronizer(device, true) {}
+  lci::signal_cell<LCI_request_t> cell;
+
+ private:
+  void take(const LCI_request_t& request) override { cell.put(request); }
+};
+
+LCI_ALWAYS_INLINE inline void comp::deliver_arrival(const LCI_request_t& request, const thread_state& mine) {
+  shape_ == shape::handler ? static_cast<handler*>(this)->function(request) : take(request);
+  ring(mine);
+}
+LCI_ALWAYS_INLINE inline void comp::deliver_end(const LCI_request_t& request, const thread_state& mine) {
+  shape_ == shape::single_sync ? static_cast<single_sync*>(this)->cell.put(request) : take(request);
+  ring(mine);
+}
 
 /// All objects, by the index in their handles. An object whose handle is not the one that was asked for, or the `freed`
 /// one in its place, means that the program's handle is none, or none any more. Thread-safe; find() takes no lock.
@@ -74,6 +135,12 @@ class comp_table {
   comp& find(const void* handle) const {
     comp* c = objects_.get_wrapped(reinterpret_cast<uintptr_t>(handle) & index_mask);
     return LCI_LIKELY(c->handle == reinterpret_cast<uintptr_t>(handle)) ? *c : *freed_;
+  }
+  /// An object that can be signalled; null for NULL and for what is none.
+  comp* find_live(const void* handle) const {
+    comp* c = objects_.get_wrapped(reinterpret_cast<uintptr_t>(handle) & index_mask);
+    if (LCI_UNLIKELY(c->handle != reinterpret_cast<uintptr_t>(handle))) return nullptr;
+    return LCI_LIKELY(c->what != comp::kind::none && c->what != comp::kind::freed) ? c : nullptr;
   }
   /// Registers the object, which the table owns from then on, as remote completion. Returns its handle.
   LCI_comp_t add(comp* object);

@@ -97,6 +97,7 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
     e->id = device->number << endpoint_bits | n;
   }
   e->id_bits = tag_of_id(e->id);
+  e->counts = counts_offset(e->id);
   know(e.get());
   w.ports.add(e.get());
   return e.release();

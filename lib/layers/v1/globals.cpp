@@ -8,6 +8,7 @@
 #include "lib/layers/v1/ids.hpp"
 #include "lib/layers/v1/settings.hpp"
 #include "lib/layers/v1/storage.hpp"
+#include "lib/layers/v1/world.hpp"
 
 V1_STORAGE int LCI_NUM_PROCESSES = 0;
 V1_STORAGE int LCI_RANK = -1;
@@ -94,6 +95,7 @@ void read_settings() {
   for (const setting& s : settings) s.value = number_of(s.name, s.value, s.least, s.most);
   LCI_IBV_ENABLE_EVENT_POLLING_THREAD = number_of("LCI_IBV_ENABLE_EVENT_POLLING_THREAD", 0, 0, 1) != 0;
   detail::checks = number_of("LCI_V1_CHECK", 0, 0, 1) != 0;
+  detail::usual_tags = detail::checks ? 0 : max_tag + 1;
   if (std::getenv("LCI_DEFAULT_QUEUE_LENGTH") == nullptr) {
     LCI_DEFAULT_QUEUE_LENGTH = LCI_SERVER_NUM_PKTS < INT_MAX / 2 ? 2 * LCI_SERVER_NUM_PKTS : INT_MAX;
   }

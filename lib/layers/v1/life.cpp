@@ -22,6 +22,7 @@ void v1::throw_no_world() {
 namespace {
 
 void close(world& w) {
+  detail::usual_tags = 0;  // functions that are called too late report it
   if (LCI_UR_ENDPOINT != nullptr) end_endpoint(w, LCI_UR_ENDPOINT);
   LCI_UR_ENDPOINT = nullptr;
   for (LCI_device_t device : w.devices)
@@ -32,6 +33,7 @@ void close(world& w) {
   w.comps.clear();
   if (!w.runtime.is_empty()) {
     if (!w.pieces.is_empty()) lci::free_matching_engine_x(&w.pieces).runtime(w.runtime)();
+    if (!w.collectives.is_empty()) lci::free_matching_engine_x(&w.collectives).runtime(w.runtime)();
     if (!w.agreement.is_empty()) lci::free_matching_engine_x(&w.agreement).runtime(w.runtime)();
     lci::free_runtime(&w.runtime);
   }
@@ -80,6 +82,7 @@ void open(world& w) {
   w.ports.open(w.runtime);
   w.pieces = lci::alloc_matching_engine_x().runtime(w.runtime)();
   w.agreement = lci::alloc_matching_engine_x().runtime(w.runtime)();
+  w.collectives = lci::alloc_matching_engine_x().runtime(w.runtime)();
   LCI_UR_DEVICE = make_device(w);
   if (LCI_queue_create(LCI_UR_DEVICE, &LCI_UR_CQ) != LCI_OK)
     throw lci::resource_error("the completion queue LCI_UR_CQ could not be created");

@@ -5,6 +5,7 @@
 
 #include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/direct.hpp"
 #include "lib/layers/v1/messages.hpp"
 #include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/vectors.hpp"
@@ -49,6 +50,23 @@ LCI_error_t put_allocated(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int ra
   return code;
 }
 
+[[gnu::noinline]] LCI_error_t puts_otherwise(LCI_endpoint_t ep, const LCI_short_t& src, int rank, LCI_tag_t tag,
+                                             uintptr_t remote_completion) {
+  return guarded("LCI_puts", [&] {
+    if (checking()) check_post(ep, rank, tag);
+    return sent(*ep, post_message(*ep, rank, &src, short_size(src), receiver_of(remote_completion, ep->in_place),
+                                  arrival_tag(*ep, arrival::immediate, tag)));
+  });
+}
+
+[[gnu::noinline]] LCI_error_t putma_otherwise(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
+                                              uintptr_t remote_completion) {
+  return guarded("LCI_putma", [&] {
+    if (checking()) check_medium(ep, rank, tag, buffer);
+    return put_allocated(*ep, buffer, rank, tag, remote_completion, false);
+  });
+}
+
 /// Sends a packet with the data and, behind it, the address to which the target copies the data.
 LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
                        uintptr_t remote_completion, bool handed_over) {
@@ -80,13 +98,17 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
 }  // namespace
 
 LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
+  if (!is_usual(tag) || LCI_UNLIKELY(remote_completion != LCI_DEFAULT_COMP_REMOTE) || !is_word(src))
+    return puts_otherwise(ep, src, rank, tag, remote_completion);
   try {
-    if (checking()) check_post(ep, rank, tag);
-    return sent(*ep, post_message(*ep, rank, &src, short_size(src), receiver_of(remote_completion, ep->in_place),
-                                  arrival_tag(*ep, arrival::immediate, tag)));
+    if (am_directly(*ep, rank, &src, 8, ep->in_place, arrival::immediate, tag)) {
+      count_direct(*ep);
+      return LCI_OK;
+    }
   } catch (...) {
     return fail_by_exception("LCI_puts");
   }
+  return puts_otherwise(ep, src, rank, tag, LCI_DEFAULT_COMP_REMOTE);
 }
 
 LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
@@ -106,12 +128,18 @@ LCI_error_t LCI_putmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag
 }
 
 LCI_error_t LCI_putma(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
+  if (!is_usual(tag) || LCI_UNLIKELY(remote_completion != LCI_DEFAULT_COMP_REMOTE) ||
+      LCI_UNLIKELY(buffer.length > static_cast<size_t>(LCI_MEDIUM_SIZE)))
+    return putma_otherwise(ep, buffer, rank, tag, remote_completion);
   try {
-    if (checking()) check_medium(ep, rank, tag, buffer);
-    return put_allocated(*ep, buffer, rank, tag, remote_completion, false);
+    if (am_directly(*ep, rank, buffer.address, buffer.length, ep->ports->packets, arrival::medium, tag)) {
+      count_direct(*ep);
+      return LCI_OK;
+    }
   } catch (...) {
     return fail_by_exception("LCI_putma");
   }
+  return putma_otherwise(ep, buffer, rank, tag, LCI_DEFAULT_COMP_REMOTE);
 }
 
 LCI_error_t LCI_putmna(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion) {

@@ -53,13 +53,28 @@ void refill(thread_state& mine) {
   all = r;
 }
 
-void give_back(record* r) {
-  thread_state& mine = my_state();
+namespace {
+
+LCI_ALWAYS_INLINE inline void give_back(record* r, thread_state& mine) {
   r->what = record::role::kept;
   r->next_free = mine.free_records;
   mine.free_records = r;
   if (LCI_UNLIKELY(++mine.n_free_records > 2 * batch)) hand_on(mine, batch);
 }
+
+/// The request of a record, to its object; then the record is free, also if a handler throws.
+LCI_ALWAYS_INLINE inline void end(record* r, thread_state& mine) {
+  struct giving_back {
+    record* r;
+    thread_state& mine;
+    ~giving_back() { give_back(r, mine); }
+  } const guard{r, mine};
+  r->to->deliver_end(r->request, mine);
+}
+
+}  // namespace
+
+void give_back(record* r) { give_back(r, my_state()); }
 
 void give_back_records(thread_state& state) { hand_on(state, 0); }
 
@@ -79,6 +94,20 @@ void free_records() {
 }
 
 void record::signal(lci::status_t s) {
+  // The most common one: a short message of a word.
+  if (LCI_LIKELY(what == role::short_receive) && LCI_LIKELY(s.error == lci::errorcode_t::done) &&
+      LCI_LIKELY(s.size == 8)) {
+    thread_state& mine = my_state();
+    add_one(mine.of_id[id_of(s.tag)].delivered);
+    begin_request(request, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
+    LCI_short_t& word = request.data.immediate;
+    word.words[1] = word.words[2] = word.words[3] = 0;
+    return end(this, mine);
+  }
+  signal_other(s);
+}
+
+void record::signal_other(const lci::status_t& s) {
   request.flag = flag_of(s);
   if (is_issued()) {
     // A target that is not signalled does not count the message either.
@@ -94,11 +123,7 @@ void record::signal(lci::status_t s) {
       request.data.lbuffer.length = s.size;
     }
   }
-  struct giving_back {  // also if a handler throws
-    record* r;
-    ~giving_back() { give_back(r); }
-  } const guard{this};
-  to->deliver(request);
+  end(this, my_state());
 }
 
 void undo(record* r) {

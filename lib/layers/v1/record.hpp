@@ -34,6 +34,9 @@ struct record final : lci::comp_impl_t {
   record* next;  ///< of all records, under the lock of the shared ones
 
   void signal(lci::status_t status) override;
+
+ private:
+  [[gnu::noinline]] void signal_other(const lci::status_t& status);
 };
 
 /// Sets what was not sent of a short message to 0. False if this is no short message's size.
@@ -45,11 +48,9 @@ LCI_ALWAYS_INLINE inline bool fill_short(LCI_short_t& s, size_t size) {
 
 /// Gets free records for a thread that has none. Throws std::bad_alloc.
 [[gnu::cold, gnu::noinline]] void refill(thread_state& mine);
-/// A record with what a request of this operation says whatever happens. Throws std::bad_alloc.
-LCI_ALWAYS_INLINE inline record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank,
-                                             LCI_tag_t tag, void* user_context) {
-  thread_state& mine = my_state();
-  if (LCI_UNLIKELY(mine.free_records == nullptr)) refill(mine);
+/// A record with what a request of this operation says whatever happens. `mine`: of this thread, with a free record.
+LCI_ALWAYS_INLINE inline record* take_record(thread_state& mine, LCI_endpoint_s* endpoint, record::role what, comp& to,
+                                             int rank, LCI_tag_t tag, void* user_context) {
   record* r = mine.free_records;
   mine.free_records = r->next_free;
   --mine.n_free_records;
@@ -60,6 +61,13 @@ LCI_ALWAYS_INLINE inline record* take_record(LCI_endpoint_s* endpoint, record::r
   r->request.tag = tag;
   r->request.user_context = user_context;
   return r;
+}
+/// The same, whether or not there is a free record. Throws std::bad_alloc.
+LCI_ALWAYS_INLINE inline record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank,
+                                             LCI_tag_t tag, void* user_context) {
+  thread_state& mine = my_state();
+  if (LCI_UNLIKELY(mine.free_records == nullptr)) refill(mine);
+  return take_record(mine, endpoint, what, to, rank, tag, user_context);
 }
 void give_back(record* r);
 /// What a thread that ends has.

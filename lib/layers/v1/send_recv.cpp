@@ -5,6 +5,7 @@
 
 #include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/direct.hpp"
 #include "lib/layers/v1/messages.hpp"
 #include "lib/layers/v1/record.hpp"
 
@@ -30,29 +31,57 @@ void v1::throw_no_completion() {
       "or a handler");
 }
 
-LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag) {
-  try {
+namespace {
+
+[[gnu::noinline]] LCI_error_t sends_otherwise(LCI_endpoint_t ep, const LCI_short_t& src, int rank, LCI_tag_t tag) {
+  return guarded("LCI_sends", [&] {
     if (checking()) check_post(ep, rank, tag);
     return sent(*ep,
                 lci::post_send_x(rank, &src, short_size(src), send_tag(*ep, space::shorts, tag), lci::COMP_NULL_RETRY)
                     .device(device_of(*ep))
                     .matching_policy(ep->policy)());
-  } catch (...) {
-    return fail_by_exception("LCI_sends");
-  }
+  });
 }
 
-LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
-  try {
+[[gnu::noinline]] LCI_error_t sendm_otherwise(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
+  return guarded("LCI_sendm", [&] {
     if (checking()) check_medium(ep, rank, tag, buffer);
     require_medium(buffer.length);
     return sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length, send_tag(*ep, space::mediums, tag),
                                       lci::COMP_NULL_RETRY)
                          .device(device_of(*ep))
                          .matching_policy(ep->policy)());
-  } catch (...) {
-    return fail_by_exception("LCI_sendm");
+  });
+}
+
+}  // namespace
+
+LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag) {
+  if (is_usual(tag) && is_word(src)) {
+    try {
+      if (send_directly(*ep, rank, &src, 8, space::shorts, tag)) {
+        count_direct(*ep);
+        return LCI_OK;
+      }
+    } catch (...) {
+      return fail_by_exception("LCI_sends");
+    }
   }
+  return sends_otherwise(ep, src, rank, tag);
+}
+
+LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
+  if (is_usual(tag) && LCI_LIKELY(buffer.length <= static_cast<size_t>(LCI_MEDIUM_SIZE))) {
+    try {
+      if (send_directly(*ep, rank, buffer.address, buffer.length, space::mediums, tag)) {
+        count_direct(*ep);
+        return LCI_OK;
+      }
+    } catch (...) {
+      return fail_by_exception("LCI_sendm");
+    }
+  }
+  return sendm_otherwise(ep, buffer, rank, tag);
 }
 
 LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
@@ -112,23 +141,60 @@ LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
   });
 }
 
-LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t completion, void* user_context) {
-  try {
+namespace {
+
+/// Everything but the common case, for a record that has the arguments.
+[[gnu::noinline]] LCI_error_t recvs_otherwise(record* r) {
+  return guarded("LCI_recvs", [r] {
+    const LCI_endpoint_s& ep = *r->endpoint;
+    return post_recorded(r, [&] {
+      return lci::post_recv_x(source_of(ep, r->request.rank), &r->request.data.immediate, sizeof(LCI_short_t),
+                              send_tag(ep, space::shorts, r->request.tag), lci::comp_t(r))
+          .device(device_of(ep))
+          .matching_policy(ep.policy)();
+    });
+  });
+}
+[[gnu::noinline]] LCI_error_t recvs_checked(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t completion,
+                                            void* user_context) {
+  return guarded("LCI_recvs", [&] {
     if (checking()) check_receive(ep, rank, tag);
-    const lci::tag_t core_tag = send_tag(*ep, space::shorts, tag);
-    const int source = source_of(*ep, rank);
     comp& to = completion_of(completion);
     require_completion(to);
     record* r = take_record(ep, record::role::short_receive, to, rank, tag, user_context);
     r->request.type = LCI_IMMEDIATE;
-    return post_recorded(r, [&] {
-      return lci::post_recv_x(source, &r->request.data.immediate, sizeof(LCI_short_t), core_tag, lci::comp_t(r))
-          .device(device_of(*ep))
-          .matching_policy(ep->policy)();
-    });
+    return recvs_otherwise(r);
+  });
+}
+/// For a receive that has found its message at once.
+[[gnu::noinline]] LCI_error_t end_at_once(const char* function, lci::comp_impl_t& comp, const lci::status_t& s) {
+  return guarded(function, [&] {
+    comp.signal(s);
+    return LCI_OK;
+  });
+}
+
+}  // namespace
+
+LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t completion, void* user_context) {
+  if (!is_usual(tag)) return recvs_checked(ep, rank, tag, completion, user_context);
+  thread_state* const mine = detail::tls_state;
+  comp* const to = detail::current->comps.find_live(completion);
+  if (LCI_UNLIKELY(to == nullptr) || LCI_UNLIKELY(mine == nullptr) || LCI_UNLIKELY(mine->free_records == nullptr))
+    return recvs_checked(ep, rank, tag, completion, user_context);
+  record* const r = take_record(*mine, ep, record::role::short_receive, *to, rank, tag, user_context);
+  r->request.type = LCI_IMMEDIATE;
+  if (LCI_UNLIKELY(ep->policy != lci::matching_policy_t::rank_tag)) return recvs_otherwise(r);
+  lci::status_t status;
+  try {
+    if (!receive_directly(*ep, rank, &r->request.data.immediate, sizeof(LCI_short_t), space::shorts, tag, r, nullptr,
+                          status))
+      return recvs_otherwise(r);
   } catch (...) {
+    undo(r);
     return fail_by_exception("LCI_recvs");
   }
+  return LCI_LIKELY(status.is_posted()) ? LCI_OK : end_at_once("LCI_recvs", *r, status);
 }
 
 namespace {
@@ -145,18 +211,32 @@ LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(const LCI_endpoint_s& ep, vo
   to.local.signal(s);
   return LCI_OK;
 }
+[[gnu::noinline]] LCI_error_t recvm_otherwise(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
+                                              LCI_comp_t completion, void* user_context) {
+  return guarded("LCI_recvm", [&] {
+    if (checking()) check_receive(ep, rank, tag);
+    return receive_medium(*ep, buffer.address, buffer.length, source_of(*ep, rank), send_tag(*ep, space::mediums, tag),
+                          completion_of(completion), user_context);
+  });
+}
 
 }  // namespace
 
 extern "C" LCI_error_t LCI_recvm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
                                  LCI_comp_t completion, void* user_context) {
+  if (!is_usual(tag) || LCI_UNLIKELY(ep->policy != lci::matching_policy_t::rank_tag))
+    return recvm_otherwise(ep, buffer, rank, tag, completion, user_context);
+  comp* const to = detail::current->comps.find_live(completion);
+  if (LCI_UNLIKELY(to == nullptr)) return recvm_otherwise(ep, buffer, rank, tag, completion, user_context);
+  lci::status_t status;
   try {
-    if (checking()) check_receive(ep, rank, tag);
-    return receive_medium(*ep, buffer.address, buffer.length, source_of(*ep, rank), send_tag(*ep, space::mediums, tag),
-                          completion_of(completion), user_context);
+    if (!receive_directly(*ep, rank, buffer.address, buffer.length, space::mediums, tag, &to->local, user_context,
+                          status))
+      return recvm_otherwise(ep, buffer, rank, tag, completion, user_context);
   } catch (...) {
     return fail_by_exception("LCI_recvm");
   }
+  return LCI_LIKELY(status.is_posted()) ? LCI_OK : end_at_once("LCI_recvm", to->local, status);
 }
 
 extern "C" LCI_error_t LCI_recvm_p(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int rank, LCI_tag_t tag,

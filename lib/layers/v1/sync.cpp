@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "lib/concurrent/signal_array.hpp"
-#include "lib/concurrent/signal_cell.hpp"
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/wait.hpp"
@@ -13,22 +12,6 @@
 using namespace v1;
 
 namespace {
-
-/// Of threshold 1, or more. A thread that has seen it fire may free it at once.
-class synchronizer : public comp {
- public:
-  synchronizer(LCI_device_t device, bool is_single) : comp(kind::sync, device), single(is_single) {}
-  const bool single;
-};
-
-class single_sync final : public synchronizer {
- public:
-  explicit single_sync(LCI_device_t device) : synchronizer(device, true) {}
-  lci::signal_cell<LCI_request_t> cell;
-
- private:
-  void take(const LCI_request_t& request) override { cell.put(request); }
-};
 
 class multiple_sync final : public synchronizer {
  public:
@@ -39,16 +22,6 @@ class multiple_sync final : public synchronizer {
   void take(const LCI_request_t& request) override { array.put(request); }
 };
 
-class handler final : public comp {
- public:
-  handler(LCI_device_t device, LCI_handler_t function) : comp(kind::handler, device), function_(function) {}
-
- private:
-  void take(const LCI_request_t& request) override { function_(request); }
-
-  const LCI_handler_t function_;
-};
-
 LCI_ALWAYS_INLINE inline synchronizer& sync_of(LCI_comp_t handle) {
   comp& c = the_world().comps.find(handle);
   if (LCI_UNLIKELY(c.what != comp::kind::sync)) throw_wrong_kind(handle, c.what, "a synchronizer", "LCI_sync_create");
@@ -56,8 +29,8 @@ LCI_ALWAYS_INLINE inline synchronizer& sync_of(LCI_comp_t handle) {
 }
 
 LCI_ALWAYS_INLINE inline bool fires(synchronizer& s, LCI_request_t* out) {
-  return LCI_LIKELY(s.single) ? static_cast<single_sync&>(s).cell.take(out)
-                              : static_cast<multiple_sync&>(s).array.take(out);
+  return LCI_LIKELY(s.is_single()) ? static_cast<single_sync&>(s).cell.take(out)
+                                   : static_cast<multiple_sync&>(s).array.take(out);
 }
 
 }  // namespace
@@ -98,9 +71,9 @@ LCI_error_t LCI_sync_signal(LCI_comp_t synchronizer, LCI_request_t request) {
 LCI_error_t LCI_sync_wait(LCI_comp_t synchronizer, LCI_request_t requests[]) {
   return guarded("LCI_sync_wait", [&] {
     v1::comp& c = sync_of(synchronizer);
-    auto& s = static_cast<::synchronizer&>(c);
+    auto& s = static_cast<v1::synchronizer&>(c);
     const auto sleep = [&](int64_t ns) {
-      s.single ? static_cast<single_sync&>(s).cell.sleep(ns) : static_cast<multiple_sync&>(s).array.sleep(ns);
+      s.is_single() ? static_cast<single_sync&>(s).cell.sleep(ns) : static_cast<multiple_sync&>(s).array.sleep(ns);
     };
     wait_until(
         s.device, [&] { return fires(s, requests); }, sleep);
@@ -120,7 +93,7 @@ LCI_error_t LCI_handler_create(LCI_device_t device, LCI_handler_t function, LCI_
   return guarded("LCI_handler_create", [&] {
     if (checking()) check_comp_to_make(device, completion);
     if (function == nullptr) return fail("LCI_handler_create", "handler is NULL, but must be a function");
-    *completion = the_world().comps.add(new handler(device, function));
+    *completion = the_world().comps.add(new v1::handler(device, function));
     return LCI_OK;
   });
 }

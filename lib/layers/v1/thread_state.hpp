@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "lci/completion.hpp"
@@ -41,6 +42,13 @@ inline thread_state& my_state() {
 
 inline void add_one(std::atomic<uint64_t>& mine) {
   mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+/// Where the counts of an endpoint are in each thread's state, in bytes.
+constexpr uint32_t counts_offset(unsigned id) {
+  return static_cast<uint32_t>(offsetof(thread_state, of_id) + id * sizeof(message_counts));
+}
+inline message_counts& counts_at(thread_state& mine, uint32_t offset) {
+  return *reinterpret_cast<message_counts*>(reinterpret_cast<std::byte*>(&mine) + offset);
 }
 inline void count_sent(unsigned id) { add_one(my_state().of_id[id].sent); }
 inline void count_delivered(unsigned id) { add_one(my_state().of_id[id].delivered); }

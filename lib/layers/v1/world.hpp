@@ -15,6 +15,7 @@
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/v1/arrivals.hpp"
 #include "lib/layers/v1/awaited.hpp"
+#include "lib/layers/v1/collectives.hpp"
 #include "lib/layers/v1/comp.hpp"
 #include "lib/layers/v1/handles.hpp"
 #include "lib/layers/v1/ids.hpp"
@@ -46,6 +47,7 @@ struct LCI_endpoint_s {
   lci::device_t core;
   uint32_t id_bits = 0;  ///< of tags
   uint32_t id = 0;
+  uint32_t counts = 0;  ///< counts_offset(id)
   lci::matching_policy_t policy = lci::matching_policy_t::rank_tag;
   lci::rcomp_t in_place = 0;                 ///< ports->in_place
   const v1::arrival_ports* ports = nullptr;  ///< the handles of the peers' ports, which are the same here
@@ -67,9 +69,11 @@ namespace v1 {
 /// What the functions share. Allocated by LCI_initialize(), freed by LCI_finalize().
 struct world {
   lci::runtime_t runtime;
-  lci::packet_pool_t packets;        ///< the runtime's
-  lci::matching_engine_t pieces;     ///< of the long buffers of iovecs
-  lci::matching_engine_t agreement;  ///< of collective functions
+  lci::packet_pool_t packets;          ///< the runtime's
+  lci::matching_engine_t pieces;       ///< of the long buffers of iovecs
+  lci::matching_engine_t agreement;    ///< of collective functions
+  lci::matching_engine_t collectives;  ///< of collective operations (LCIX_*)
+  operation_numbers collective_numbers;
   comp_table comps;
   arrival_ports ports;
   awaited_vectors awaited;
@@ -87,6 +91,8 @@ struct world {
 namespace detail {
 inline constinit V1_STORAGE world* current = nullptr;
 inline constinit V1_STORAGE bool checks = false;
+/// Messages with a tag below it may take the shortest way: all tags, but none in the checking mode.
+inline constinit V1_STORAGE uint32_t usual_tags = 0;
 }  // namespace detail
 
 [[noreturn, gnu::cold]] void throw_no_world();

@@ -1,78 +1,7 @@
 /* Each function with each kind of completion object, remote completion by default and by name, many sizes, several
- * threads, between neighbours of a ring: matrix [THREADS [long]]. With more than one thread, the first makes progress. */
+ * threads, between neighbours of a ring: matrix [THREADS [long]]. */
 #define _POSIX_C_SOURCE 200809L
-#include <pthread.h>
-#include <sched.h>
-
-#include "tests/layers/v1/check.h"
-
-enum { QUEUE, SYNC, HANDLER, KINDS };
-enum { most_threads = 8 };
-static PER_RANK int threads = 1, next, before, running, very_long;
-
-static void relax(void) {
-  if (threads == 1)
-    LCI_progress(LCI_UR_DEVICE);
-  else
-    sched_yield();
-}
-#define INSIST(call)                                     \
-  do {                                                   \
-    LCI_error_t code_;                                   \
-    while ((code_ = (call)) == LCI_ERR_RETRY) relax();   \
-    if (code_ != LCI_OK) fail_check(__LINE__, #call, t); \
-  } while (0)
-#define EXPECT(condition)                                  \
-  do {                                                     \
-    if (!(condition)) fail_check(__LINE__, #condition, t); \
-    __sync_fetch_and_add(&done_checks, 1);                 \
-  } while (0)
-static void fail_check(int line, const char* text, int thread) {
-  fprintf(stderr, "matrix.c:%d: rank %d thread %d: %s is false\n", line, LCI_RANK, thread, text);
-  __sync_fetch_and_add(&failed_checks, 1);
-}
-
-/* A handler leaves the request in the mailbox of its tag: tags of a thread differ from those of others. The previous
- * rank may be a few messages ahead. One thread takes. */
-enum { room = 16 };
-struct mailbox {
-  unsigned claimed, taken;
-  int full[room];
-  LCI_request_t requests[room];
-};
-static PER_RANK struct mailbox mailboxes[65536];
-static void leave(struct mailbox* m, LCI_request_t r) {
-  const unsigned at = __sync_fetch_and_add(&m->claimed, 1) % room;
-  if (__sync_fetch_and_add(&m->full[at], 0)) abort();
-  m->requests[at] = r;
-  __sync_fetch_and_add(&m->full[at], 1);
-}
-/* What arrives for a tag may be early, and must not be taken for a local completion. */
-enum { of_arrivals = 32768 };
-static void handle(LCI_request_t r) { leave(&mailboxes[r.tag], r); }
-static void handle_arrival(LCI_request_t r) { leave(&mailboxes[r.tag + of_arrivals], r); }
-
-/* The objects of one thread: what a test needs twice exists twice. */
-struct objects {
-  LCI_comp_t local[KINDS], arrivals[KINDS];
-  LCI_endpoint_t endpoints[KINDS];
-  uintptr_t theirs[KINDS]; /* the next rank's `arrivals` */
-};
-static PER_RANK struct objects of_thread[most_threads];
-
-static void take(int kind, LCI_comp_t object, LCI_tag_t tag, LCI_request_t* r, int t) {
-  if (kind == QUEUE) {
-    EXPECT(LCI_queue_wait(object, r) == LCI_OK);
-  } else if (kind == SYNC) {
-    EXPECT(LCI_sync_wait(object, r) == LCI_OK);
-  } else {
-    struct mailbox* m = &mailboxes[tag + (object == of_thread[t].arrivals[HANDLER] ? of_arrivals : 0)];
-    const unsigned at = m->taken++ % room;
-    while (__sync_fetch_and_add(&m->full[at], 0) == 0) relax();
-    *r = m->requests[at];
-    __sync_fetch_and_sub(&m->full[at], 1);
-  }
-}
+#include "tests/layers/v1/objects.h"
 
 static void short_messages(int t, int kind, LCI_tag_t tag) {
   struct objects* o = &of_thread[t];
@@ -219,8 +148,7 @@ static void long_messages(int t, int kind, LCI_tag_t tag, size_t n) {
   }
 }
 
-static void* work(void* number) {
-  const int t = (int)(size_t)number;
+static void work(int t) {
   const size_t medium = (size_t)LCI_MEDIUM_SIZE;
   const size_t sizes[] = {0, 1, 8, 31, 64, 100, 1000, 4096, 8192, medium - 1, medium, medium + 1, 100000, 1u << 20};
   LCI_tag_t tag = (LCI_tag_t)(t * 4000);
@@ -234,64 +162,6 @@ static void* work(void* number) {
     }
   }
   if (very_long) long_messages(t, QUEUE, ++tag, medium * 1000 + 3);
-  __sync_fetch_and_sub(&running, 1);
-  return NULL;
 }
 
-static void make_objects(int t) {
-  static const LCI_comp_type_t types[KINDS] = {LCI_COMPLETION_QUEUE, LCI_COMPLETION_SYNC, LCI_COMPLETION_HANDLER};
-  struct objects* o = &of_thread[t];
-  LCI_mbuffer_t out, in;
-  LCI_plist_t plist;
-  int kind, arrivals;
-  CHECK(LCI_plist_create(&plist) == LCI_OK);
-  for (arrivals = 0; arrivals < 2; ++arrivals) {
-    LCI_comp_t* to = arrivals ? o->arrivals : o->local;
-    CHECK(LCI_queue_create(LCI_UR_DEVICE, &to[QUEUE]) == LCI_OK);
-    CHECK(LCI_sync_create(LCI_UR_DEVICE, 1, &to[SYNC]) == LCI_OK);
-    CHECK(LCI_handler_create(LCI_UR_DEVICE, arrivals ? handle_arrival : handle, &to[HANDLER]) == LCI_OK);
-  }
-  for (kind = 0; kind < KINDS; ++kind) {
-    CHECK(LCI_plist_set_comp_type(plist, LCI_PORT_MESSAGE, types[kind]) == LCI_OK);
-    CHECK(LCI_plist_set_comp_type(plist, LCI_PORT_COMMAND, types[(kind + 1) % KINDS]) == LCI_OK);
-    CHECK(LCI_plist_set_default_comp(plist, o->arrivals[kind]) == LCI_OK);
-    CHECK(LCI_endpoint_init(&o->endpoints[kind], LCI_UR_DEVICE, plist) == LCI_OK);
-  }
-  CHECK(LCI_plist_free(&plist) == LCI_OK);
-  out.address = o->arrivals;
-  in.address = o->theirs;
-  out.length = in.length = sizeof o->arrivals;
-  AGAIN(LCI_recvm(LCI_UR_ENDPOINT, in, next, (LCI_tag_t)t, o->local[SYNC], NULL));
-  AGAIN(LCI_sendm(LCI_UR_ENDPOINT, out, before, (LCI_tag_t)t));
-  CHECK(LCI_sync_wait(o->local[SYNC], NULL) == LCI_OK);
-}
-
-int main(int argc, char** argv) {
-  pthread_t ids[most_threads];
-  int t, kind;
-  if (argc > 1) threads = atoi(argv[1]);
-  very_long = argc > 2;
-  if (threads < 1 || threads > most_threads) return 2;
-  if (LCI_initialize() != LCI_OK) return 1;
-  next = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  before = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
-  for (t = 0; t < threads; ++t) make_objects(t);
-  running = threads;
-  if (threads == 1) {
-    work(NULL);
-  } else {
-    for (t = 0; t < threads; ++t)
-      if (pthread_create(&ids[t], NULL, work, (void*)(size_t)t) != 0) return 3;
-    while (__sync_fetch_and_add(&running, 0) > 0) LCI_progress(LCI_UR_DEVICE);
-    for (t = 0; t < threads; ++t) CHECK(pthread_join(ids[t], NULL) == 0);
-  }
-  CHECK(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK);
-  CHECK(LCI_barrier() == LCI_OK);
-  for (t = 0; t < threads; ++t)
-    for (kind = 0; kind < KINDS; ++kind) {
-      CHECK(LCI_gfence_wait(of_thread[t].endpoints[kind]) == LCI_OK);
-      CHECK(LCI_endpoint_free(&of_thread[t].endpoints[kind]) == LCI_OK);
-    }
-  CHECK(LCI_finalize() == LCI_OK);
-  return conclude("matrix");
-}
+int main(int argc, char** argv) { return run("matrix", argc, argv); }

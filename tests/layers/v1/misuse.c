@@ -48,6 +48,18 @@ static LCI_error_t segment_of_other_device(void) {
   LCI_memory_register(device, &value, sizeof value, &b.segment);
   return LCI_sendl(LCI_UR_ENDPOINT, b, 0, 0, NULL, NULL);
 }
+static LCI_error_t collective(int root, LCI_op_t op, int handle) {
+  LCIX_collective_t c;
+  return op == NULL ? LCIX_allreducem(LCI_UR_ENDPOINT, none, op, 0, NULL, NULL, &c)
+                    : LCIX_bcastm(LCI_UR_ENDPOINT, none, root, 0, NULL, NULL, handle ? &c : NULL);
+}
+static void op(void* to, const void* from, size_t n) { memcpy(to, from, n); }
+static LCI_error_t after_end(void) {
+  LCI_comp_t sync;
+  LCI_sync_create(LCI_UR_DEVICE, 1, &sync);
+  LCI_finalize();
+  return LCI_recvs(NULL, 0, 0, sync, NULL);
+}
 static LCI_error_t freed_segment(void) {
   static int value;
   LCI_segment_t segment, copy;
@@ -216,6 +228,10 @@ static LCI_error_t call(const char* name) {
   CASE("handler calls", handler_calls());
   CASE("two threads", two_threads());
   CASE("truncated", truncated());
+  CASE("root", collective(1, op, 1));
+  CASE("op null", collective(0, NULL, 1));
+  CASE("collective null", collective(0, op, 0));
+  CASE("after the end", after_end());
   fprintf(stderr, "no case %s\n", name);
   exit(2);
 }

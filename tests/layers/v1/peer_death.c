@@ -6,7 +6,15 @@
 
 #include "tests/layers/v1/check.h"
 
+static void keep(void* to, const void* from, size_t n) {
+  (void)to;
+  (void)from;
+  (void)n;
+}
+
 int main(void) {
+  LCIX_collective_t c;
+  LCI_mbuffer_t word;
   LCI_comp_t queue;
   LCI_request_t r;
   LCI_lbuffer_t b = {LCI_SEGMENT_ALL, NULL, 1 << 20};
@@ -43,6 +51,13 @@ int main(void) {
   CHECK(LCI_fence_wait(LCI_UR_ENDPOINT) == LCI_OK);
   while ((code = LCI_puts(LCI_UR_ENDPOINT, s, dead, 6, LCI_DEFAULT_COMP_REMOTE)) != LCI_ERR_FATAL)
     LCI_progress(LCI_UR_DEVICE);
+  /* A collective operation fails at the survivors, also at those that exchange nothing with the dead rank. */
+  word.address = &s;
+  word.length = sizeof s;
+  code = LCIX_allreducem(LCI_UR_ENDPOINT, word, keep, 7, queue, NULL, &c);
+  while ((code == LCI_OK || code == LCI_ERR_RETRY) && c != NULL) code = LCIX_coll_progress(&c);
+  CHECK(code == LCI_ERR_FATAL && c == NULL);
+  CHECK(LCI_queue_pop(queue, &r) == LCI_OK && r.flag == LCI_ERR_FATAL && r.tag == 7);
   fflush(stderr);
   i = conclude("peer_death");
   fflush(stdout);

@@ -1,7 +1,9 @@
-"""The library exports what lci.h declares and nothing else, contains nothing of the core, and the header is valid C."""
+"""The library exports what lci.h declares and nothing else, contains nothing of the core, and has all that interface.txt
+lists; the header is valid C."""
 
 import itertools
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -12,15 +14,12 @@ from library_exports import LibraryExports, include
 
 SOURCE = os.environ["LCI_SOURCE"]
 
-# The functions of the specification; LCI_queue_pop and the like in the spelling of the public header.
-FUNCTIONS = """initialize finalize initialized device_init device_free endpoint_init endpoint_free memory_register
-memory_deregister segment_serialize segment_deserialize lbuffer_alloc lbuffer_memalign lbuffer_free mbuffer_alloc
-mbuffer_free get_iovec_piggy_back_size queue_create queue_free queue_pop queue_pop_multiple queue_wait
-queue_wait_multiple queue_len sync_create sync_free sync_wait sync_test sync_signal handler_create plist_create
-plist_free plist_get plist_decode plist_set_match plist_set_comp_type plist_set_default_comp sendl recvl sendm sendmn
-recvm recvmn sends recvs sendv recvv putl putla getl putm putma putmn putmna puts putvs putva getv fence_wait
-gfence_wait progress""".split()
-EXTRAS = """barrier plist_set_match_type device_initx queue_createx sendmc putmac medium_free putv""".split()
+INTERFACE = [line.split(maxsplit=1) for line in (pathlib.Path(__file__).parent / "interface.txt").read_text().splitlines()
+             if line and not line.startswith("#")]
+
+
+def listed(kind):
+    return [rest for first, rest in INTERFACE if first == kind]
 
 
 class Exports(LibraryExports, unittest.TestCase):
@@ -32,12 +31,14 @@ class Exports(LibraryExports, unittest.TestCase):
         names = set()
         for declaration in re.findall(r"^(?:extern )?LCI_API ([^;]*);", text, re.M):
             named = declaration.split("(")[0] if "(" in declaration else declaration
-            found = re.findall(r"\b(LCI_\w+)\b(?! \w|\*)", named)
+            found = re.findall(r"\b(LCIX?_\w+)\b(?! \w|\*)", named)
             names |= {n for n in found if n not in ("LCI_error_t", "LCI_device_t", "LCI_endpoint_t", "LCI_comp_t")}
         return names
 
-    def test_all_functions_are_there(self):
-        self.assertEqual({f"LCI_{name}" for name in FUNCTIONS + EXTRAS} - self.exported(), set())
+    def test_all_names_that_programs_use_are_there_and_no_others(self):
+        names = {line.split()[0] for line in listed("function") + listed("variable")}
+        self.assertGreater(len(names), 100)
+        self.assertEqual(names ^ self.exported(), set())
 
 
 class Header(unittest.TestCase):
@@ -59,15 +60,58 @@ LCI_error_t g(LCI_comp_t cq, LCI_request_t* r, LCI_mbuffer_t b, size_t n) {
 }
 """
 
-    def compile(self, compiler, language, standard, text):
+    def compile(self, compiler, language, standard, text, pedantic=True):
         if shutil.which(compiler) is None:
             self.skipTest(f"{compiler} is not installed")
         with tempfile.NamedTemporaryFile("w", suffix="." + language) as f:
             f.write(text)
             f.flush()
-            done = subprocess.run([compiler, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
-                                   "-Werror", f"-I{SOURCE}/include", f.name], capture_output=True, text=True)
+            done = subprocess.run([compiler, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+                                   *(["-Wpedantic"] if pedantic else []), f"-I{SOURCE}/include", f.name], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_types_values_and_layouts_are_those_that_programs_rely_on(self):
+        lines = ["#include <lci.h>"]
+
+        def is_type(expression, wanted):
+            lines.append(f'_Static_assert(_Generic(&{expression}, __typeof__({wanted}) *: 1, default: 0), "{expression}");')
+
+        for name in listed("macro"):
+            lines += [f"#ifndef {name}", f"#error {name} is no macro", "#endif"]
+        # Their names as functions are what programs take the address of.
+        lines += [f"#undef {name}" for name in ("LCI_queue_pop", "LCI_queue_pop_multiple", "LCI_recvm")]
+        for line in listed("function"):
+            name, result, parameters = line.split(maxsplit=2)
+            is_type(name, result + parameters)
+        for line in listed("variable"):
+            is_type(*line.split(maxsplit=1))
+        for line in listed("member"):
+            owner, member, wanted = line.split(maxsplit=2)
+            is_type(f"((({owner}*)0)->{member})", wanted)
+        for line in listed("value"):
+            expression, number = line.rsplit(maxsplit=1)
+            lines.append(f'_Static_assert((long)({expression}) == {number}, "{expression}");')
+        for line in listed("type"):
+            name, wanted = line.split(maxsplit=2 if line.startswith("struct") else 1)[-2:]
+            name = "struct " + name if line.startswith("struct") else name
+            is_type(f"(*({name} *)0)", wanted)
+        self.assertGreater(len(lines), 200)
+        self.compile("gcc", "c", "gnu11", "\n".join(lines) + "\n", pedantic=False)
+
+    def test_each_function_alone_in_a_program_in_c99(self):
+        """Its address with the type that programs declare, and its call."""
+        functions = listed("function")
+        for line in functions:
+            name, result, parameters = line.split(maxsplit=2)
+            with self.subTest(function=name):
+                types = [] if parameters == "(void)" else parameters[1:-1].split(", ")
+                declared = ", ".join(f"{t} a{i}" for i, t in enumerate(types)) or "void"
+                values = ", ".join(f"a{i}" for i in range(len(types)))
+                self.compile("gcc", "c", "c99",
+                             f"#include <lci.h>\nint main(void) {{ return 0; }}\n"
+                             f"extern {result} (*p){parameters};\n{result} (*p){parameters} = {name};\n"
+                             f"extern {result} f({declared});\n{result} f({declared}) {{ return {name}({values}); }}\n")
+        self.assertGreater(len(functions), 75)
 
     def test_c(self):
         vectors = ("", "#define LCI_USE_AVX\n")

@@ -38,6 +38,9 @@ ALWAYS = {
     "completion impossible": ("LCI_puts", "remote_completion = 1099511627776"),
     "completion none": ("LCI_puts", "LCI_NO_COMP_REMOTE"),
     "long to unknown": ("LCI_progress", "remote_completion = 4000"),
+    "root": ("LCIX_bcastm", "root = 1, but must be a rank, 0 to 0"),
+    "op null": ("LCIX_allreducem", "op is NULL"),
+    "collective null": ("LCIX_bcastm", "collective is NULL"),
 }
 CHECKED = {
     "rank": ("LCI_sends", "rank = 1, but must be 0 to 0"),
@@ -80,6 +83,9 @@ class Misuse(unittest.TestCase):
     def test_misuse_that_the_checking_mode_refuses(self):
         for case, (function, words) in {**ALWAYS, **CHECKED}.items():
             self.is_refused(case, function, words, LCI_V1_CHECK="1")
+
+    def test_a_receive_after_the_end_is_refused(self):
+        self.is_refused("after the end", "LCI_recvs", "call LCI_initialize() first")
 
     def test_a_truncated_message_is_no_success(self):
         self.assertEqual(run("truncated").stdout, "2\n")

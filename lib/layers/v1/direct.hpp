@@ -1,0 +1,73 @@
+// The shortest way of small messages: the core's direct path, inline, in a function that does nothing else. Where it does
+// not apply, a function that is not inline does all the work; it gets the arguments of the program's call. So the common
+// case stores no more than its own result needs.
+#pragma once
+
+#include <lci.h>
+
+#include <lci.hpp>
+
+#include "lib/layers/v1/ids.hpp"
+#include "lib/layers/v1/world.hpp"
+
+namespace v1 {
+
+/// Whether the core's direct path may be tried with the program's arguments, without further checks.
+LCI_ALWAYS_INLINE inline bool is_usual(LCI_tag_t tag) { return LCI_LIKELY(tag < detail::usual_tags); }
+
+/// Whether only the first 8 bytes of a short message are not 0.
+LCI_ALWAYS_INLINE inline bool is_word(const LCI_short_t& s) {
+  return LCI_LIKELY((s.words[1] | s.words[2] | s.words[3]) == 0);
+}
+
+/// Counts a message that was posted directly, for group fences.
+LCI_ALWAYS_INLINE inline void count_direct(const LCI_endpoint_s& ep) { add_one(counts_at(my_state(), ep.counts).sent); }
+
+/// Posts an active message; false: nothing was done.
+LCI_ALWAYS_INLINE inline bool am_directly(const LCI_endpoint_s& ep, int rank, const void* buffer, size_t size,
+                                          lci::rcomp_t to, arrival what, LCI_tag_t tag) {
+  if (to == 0 || ep.core.p_impl == nullptr) __builtin_unreachable();
+  lci::post_am_args a;
+  a.rank = rank;
+  a.local_buffer = buffer;
+  a.size = size;
+  a.remote_comp = to;
+  a.device = ep.core;
+  a.tag = tag_of(what) | ep.id_bits | tag;
+  lci::status_t unused;
+  return LCI_LIKELY(lci::detail::direct_am(a, unused));
+}
+
+/// The same for a send.
+LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, const void* buffer, size_t size,
+                                            space where, LCI_tag_t tag) {
+  if (ep.core.p_impl == nullptr) __builtin_unreachable();
+  lci::post_send_args a;
+  a.rank = rank;
+  a.local_buffer = buffer;
+  a.size = size;
+  a.device = ep.core;
+  a.tag = tag_of(where) | ep.id_bits | tag;
+  a.matching_policy = ep.policy;
+  lci::status_t unused;
+  return LCI_LIKELY(lci::detail::direct_send(a, unused));
+}
+
+/// Posts a receive by rank and tag; false: nothing was done.
+LCI_ALWAYS_INLINE inline bool receive_directly(const LCI_endpoint_s& ep, int rank, void* buffer, size_t size,
+                                               space where, LCI_tag_t tag, lci::comp_impl_t* comp, void* user_context,
+                                               lci::status_t& status) {
+  if (ep.core.p_impl == nullptr || comp == nullptr) __builtin_unreachable();
+  lci::post_recv_args a;
+  a.rank = rank;
+  a.local_buffer = buffer;
+  a.size = size;
+  a.local_comp = lci::comp_t(comp);
+  a.device = ep.core;
+  a.tag = tag_of(where) | ep.id_bits | tag;
+  a.matching_policy = lci::matching_policy_t::rank_tag;
+  a.user_context = user_context;
+  return LCI_LIKELY(lci::detail::direct_recv(a, status));
+}
+
+}  // namespace v1
