@@ -14,6 +14,7 @@ context::context()
       messages(net),
       far(net),
       mem(net),
+      hosts(net, mem),
       locks(net, mem, far),
       served(net, mem, locks),
       all(messages),
