@@ -126,6 +126,12 @@ static void put_whole(long n) {
   for (; n > 0; --n) ARMCI_Put(local, base[1], largest, 1);
   ARMCI_Fence(1);
 }
+static void get_whole(long n) {
+  for (; n > 0; --n) ARMCI_Get(base[1], local, largest, 1);
+}
+static void get_64k(long n) {
+  for (; n > 0; --n) ARMCI_Get(base[1], local, 65536, 1);
+}
 static int row_strides[1] = {2 * row}, row_counts[2] = {row, largest / row};
 static void put_short_rows(long n) {
   for (; n > 0; --n) ARMCI_PutS(local, row_strides, base[1], row_strides, row_counts, 1, 1);
@@ -157,6 +163,8 @@ static const struct figure figures[] = {{"put 8", put8, 0, 0, 0, 0},
                                         {"nbput 8", put_window, 0, 0, 1, 0},
                                         {"lock", lock, 0, 0, 0, 0},
                                         {"put 1M", put_whole, 0, largest, 0, 0},
+                                        {"get 64K", get_64k, 0, 65536, 0, 0},
+                                        {"get 1M", get_whole, 0, largest, 0, 0},
                                         {"put rows of 1K", put_short_rows, 0, largest, 0, 0}};
 
 static int is_wanted(const char* name, int argc, char** argv) {

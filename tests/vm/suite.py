@@ -111,6 +111,12 @@ class KilledRank(Job):
         return ['sh', str(SOURCE / 'tests' / 'fault' / 'survivors.sh')] + super().program(build)
 
 
+def armci(network, operations, seed):
+    """Random operations of ARMCI's against a model, each rank on a host of its own."""
+    return Job({**network, 'LCI_ATTR_RANKS_PER_HOST': '1', 'ARMCI_APPLIER': '1'}, 2, 'layers/armci/armci_fuzz',
+               str(operations), str(seed))
+
+
 def contention(strategy):
     """Threads contend for locks until the counters prove it."""
     return Job({**IBV, 'LCI_ATTR_IBV_TD_STRATEGY': strategy, 'LCI_TEST_BUSY': 'send,recv,poll'}, 2, 'stress/contention')
@@ -170,6 +176,8 @@ CONFIGURATIONS = {
         + [KilledRank(IBV, scene) for scene in ('idle', 'sending', 'flooding', 'streaming', 'putting', 'getting',
                                            'waiting')], seconds=360),
     'ibv two guests': across(IBV),
+    'ibv armci': Configuration([armci(IBV, 400, 1)]),
+    'ibv armci long': Configuration([armci(IBV, 100000, 7)], seconds=3000),
     'ibv lossy link': Configuration([conformance(IBV, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),
 }
 

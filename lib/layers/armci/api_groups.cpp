@@ -98,16 +98,23 @@ int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* out
   });
 }
 
-// Each process is a domain of its own. Programs such as Global Arrays rely on details of larger ones that only some
-// implementations have had; within a host, copies are as direct without them.
-
-int armci_domain_nprocs(armci_domain_t, int) { return 1; }
-int armci_domain_id(armci_domain_t, int proc) { return proc; }
-int armci_domain_glob_proc_id(armci_domain_t, int id, int) { return id; }
-int armci_domain_my_id(armci_domain_t) { return running("armci_domain_my_id").me(); }
-int armci_domain_count(armci_domain_t) { return running("armci_domain_count").size(); }
-int armci_domain_same_id(armci_domain_t, int proc) { return running("armci_domain_same_id").me() == proc ? 1 : 0; }
-int ARMCI_Same_node(int proc) { return running("ARMCI_Same_node").me() == proc ? 1 : 0; }
+int armci_domain_nprocs(armci_domain_t, int id) {
+  const domains& d = running("armci_domain_nprocs").hosts;
+  return static_cast<int>(d.members(id < 0 ? d.mine() : id).size());
+}
+int armci_domain_id(armci_domain_t, int proc) { return running("armci_domain_id").hosts.of(proc); }
+int armci_domain_glob_proc_id(armci_domain_t, int id, int local) {
+  const domains& d = running("armci_domain_glob_proc_id").hosts;
+  const std::vector<int>& members = d.members(id < 0 ? d.mine() : id);
+  return local < 0 || static_cast<size_t>(local) >= members.size() ? -1 : members[static_cast<size_t>(local)];
+}
+int armci_domain_my_id(armci_domain_t) { return running("armci_domain_my_id").hosts.mine(); }
+int armci_domain_count(armci_domain_t) { return running("armci_domain_count").hosts.count(); }
+int armci_domain_same_id(armci_domain_t, int proc) {
+  const domains& d = running("armci_domain_same_id").hosts;
+  return d.of(proc) == d.mine() ? 1 : 0;
+}
+int ARMCI_Same_node(int proc) { return armci_domain_same_id(ARMCI_DOMAIN_SMP, proc); }
 int armci_sameclusnode(int proc) { return ARMCI_Same_node(proc); }
 
 }  // extern "C"

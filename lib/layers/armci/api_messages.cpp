@@ -14,11 +14,13 @@ using namespace armci_layer;
 
 namespace {
 
-/// Each process is a domain: alone in its node, and its master.
-bool is_alone(const char* function, int scope) {
+/// The members of a group that take part; `part` is its memory. This process may be none of them.
+const group& in_scope(const char* function, const context& c, const group& g, int scope, group& part) {
   if (scope < SCOPE_ALL || scope > SCOPE_MASTERS)
     misuse(function, "scope = " + std::to_string(scope) + ", but must be SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS");
-  return scope == SCOPE_NODE;
+  if (scope == SCOPE_ALL) return g;
+  part = c.hosts.part(g, scope);
+  return part;
 }
 
 const group& group_of(const char* function, context& c, ARMCI_Group* g, bool of_world) {
@@ -28,12 +30,14 @@ const group& group_of(const char* function, context& c, ARMCI_Group* g, bool of_
 void broadcast(const char* function, void* bytes, int len, int root, ARMCI_Group* g, bool of_world, int scope) {
   or_end(function, [&] {
     context& c = running(function);
-    const group& members = group_of(function, c, g, of_world);
+    group part;
+    const group& members = in_scope(function, c, group_of(function, c, g, of_world), scope, part);
     const int member = members.rank_of(root);
-    if (is_alone(function, scope) || len == 0) return;
+    if (members.me < 0 || len == 0) return;
     if (len < 0) misuse(function, "len = " + std::to_string(len) + ", but must be 0 or more");
     if (member < 0)
-      misuse(function, "root = " + std::to_string(root) + ", but must be the rank in the world of a member");
+      misuse(function, "root = " + std::to_string(root) +
+                           ", but must be the rank in the world of a member, and within the scope");
     c.all.broadcast(members, member, bytes, static_cast<size_t>(len));
   });
 }
@@ -42,17 +46,14 @@ void combine(const char* function, int scope, void* x, int n, const char* op, in
              bool to_all) {
   or_end(function, [&] {
     context& c = running(function);
-    const group& members = g == nullptr ? c.world() : member_of(function, c, g);
+    group part;
+    const group& members = in_scope(function, c, g == nullptr ? c.world() : member_of(function, c, g), scope, part);
     const auto how = find_combination(op == nullptr ? "" : op, type);
     if (!how)
       misuse(function, std::string("op = \"") + (op == nullptr ? "" : op) + "\", type = " + std::to_string(type) +
                            ": unknown, or not for each other");
     if (n < 0) misuse(function, "n = " + std::to_string(n) + ", but must be 0 or more");
-    if (is_alone(function, scope)) {
-      if (how->prepare != nullptr) how->prepare(x, static_cast<size_t>(n));
-      return;
-    }
-    if (n > 0) c.all.reduce(members, x, static_cast<size_t>(n), *how, to_all);
+    if (n > 0 && members.me >= 0) c.all.reduce(members, x, static_cast<size_t>(n), *how, to_all);
   });
 }
 
@@ -65,15 +66,17 @@ void select(const char* function, int scope, void* x, int n, const char* op, int
       misuse(function,
              "op must be \"max\" or \"min\", type one of ARMCI_INT to ARMCI_DOUBLE, and n the bytes of a record "
              "that begins with such an element");
-    if (is_alone(function, scope)) return;
+    group part;
+    const group& members = in_scope(function, c, c.world(), scope, part);
+    if (members.me < 0) return;
     const auto size = static_cast<size_t>(n);
     // A record and whether it counts; the first of equal ones wins, everywhere the same.
-    std::vector<char> mine(size + 1), all(static_cast<size_t>(c.size()) * (size + 1));
+    std::vector<char> mine(size + 1), all(static_cast<size_t>(members.size()) * (size + 1));
     std::memcpy(mine.data(), x, size);
     mine[size] = contribute != 0 ? 1 : 0;
-    c.all.gather_all(c.world(), mine.data(), all.data(), size + 1);
+    c.all.gather_all(members, mine.data(), all.data(), size + 1);
     const char* best = nullptr;
-    for (int r = 0; r < c.size(); ++r) {
+    for (int r = 0; r < members.size(); ++r) {
       const char* one = all.data() + static_cast<size_t>(r) * (size + 1);
       if (one[size] == 0) continue;
       const int order = best == nullptr ? 0 : compare(type, one, best);
@@ -169,8 +172,13 @@ void armci_msg_bcast_scope(int scope, void* x, int len, int root) {
 void armci_msg_group_bcast_scope(int scope, void* x, int len, int root, ARMCI_Group* g) {
   broadcast("armci_msg_group_bcast_scope", x, len, root, g, false, scope);
 }
-void armci_msg_clus_brdcst(void*, int) {}
-void armci_grp_clus_brdcst(void*, int, int, int, ARMCI_Group*) {}
+void armci_msg_clus_brdcst(void* x, int len) {
+  const domains& d = running("armci_msg_clus_brdcst").hosts;
+  broadcast("armci_msg_clus_brdcst", x, len, d.members(d.mine()).front(), nullptr, true, SCOPE_NODE);
+}
+void armci_grp_clus_brdcst(void* x, int len, int master, int, ARMCI_Group* g) {
+  broadcast("armci_grp_clus_brdcst", x, len, master, g, g == nullptr, SCOPE_NODE);
+}
 
 void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {
   combine("armci_msg_gop_scope", scope, x, n, op, type, nullptr, true);
@@ -230,13 +238,14 @@ void armci_msg_sel(void* x, int n, char* op, int type, int contribute) {
 
 void armci_msg_bintree(int scope, int* root, int* up, int* left, int* right) {
   const context& c = running("armci_msg_bintree");
-  const bool alone = is_alone("armci_msg_bintree", scope);
-  const int me = alone ? 0 : c.me(), n = alone ? 1 : c.size();
-  const auto or_none = [n](int i) { return i < n ? i : -1; };
-  *root = alone ? c.me() : 0;
-  *up = me == 0 ? -1 : (me - 1) / 2;
-  *left = or_none(2 * me + 1);
-  *right = or_none(2 * me + 2);
+  group part;
+  const group& members = in_scope("armci_msg_bintree", c, c.world(), scope, part);
+  const auto process = [&](int i) { return i < members.size() ? members.members[static_cast<size_t>(i)] : -1; };
+  const int me = members.me;
+  *root = process(0);
+  *up = me <= 0 ? -1 : process((me - 1) / 2);
+  *left = me < 0 ? -1 : process(2 * me + 1);
+  *right = me < 0 ? -1 : process(2 * me + 2);
 }
 
 void armci_exchange_address(void* addresses[], int n) { exchange("armci_exchange_address", addresses, n, nullptr); }

@@ -44,8 +44,8 @@ uint32_t call_table::begin(int proc, const layout& destination, size_t size,
 
 void call_table::end(call& c) {
   const int failure = c.failure.load(std::memory_order_relaxed);
-  request_state* states[3];
-  for (size_t i = 0; i < 3; ++i) states[i] = std::exchange(c.states[i], nullptr);
+  request_state* states[call::most_states];
+  for (size_t i = 0; i < call::most_states; ++i) states[i] = std::exchange(c.states[i], nullptr);
   {
     const std::lock_guard guard(mutex_);
     c.proc = -1;
@@ -86,6 +86,20 @@ bool call_table::receive(int source, const std::byte* bytes, size_t size) {
   c->users.fetch_sub(1, std::memory_order_release);  // R2: pairs with A2 in fail()
   if (last) end(*c);
   return last;
+}
+
+void call_table::finish(uint32_t token, int failure) {
+  call* c = nullptr;
+  {
+    const std::lock_guard guard(mutex_);
+    c = calls_[token & index_mask].get();
+    if (c->token != token || c->proc < 0) return;  // its process has failed
+    c->users.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (failure != 0) c->failure.store(failure, std::memory_order_relaxed);
+  const bool last = c->left.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  c->users.fetch_sub(1, std::memory_order_release);  // R2
+  if (last) end(*c);
 }
 
 bool call_table::fail(int proc) {

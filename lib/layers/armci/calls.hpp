@@ -22,7 +22,8 @@ struct call {
   std::atomic<size_t> left{0};  ///< bytes still to come; an answer without data counts one
   std::atomic<int> users{0};    ///< threads that are writing an answer's data
   std::atomic<int> failure{0};
-  request_state* states[3] = {};  ///< each is decremented at the end
+  static constexpr size_t most_states = 4;
+  request_state* states[most_states] = {};  ///< each is decremented at the end
 };
 
 /// Thread-safe.
@@ -33,6 +34,8 @@ class call_table {
   uint32_t begin(int proc, const layout& destination, size_t size, std::initializer_list<request_state*> states);
   /// An answer of `source`. True if a call has ended. One that makes no sense is ignored.
   bool receive(int source, const std::byte* bytes, size_t size);
+  /// Ends a call of one answer by something else than a message, with a failure if that is not 0.
+  void finish(uint32_t token, int failure);
   /// Ends all calls to a process that has failed. True if there were any.
   bool fail(int proc);
   /// Ends a call whose request was not sent, if the failure of its process has not done so.

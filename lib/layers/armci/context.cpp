@@ -14,6 +14,7 @@ context::context()
       messages(net),
       far(net),
       mem(net),
+      hosts(net, mem),
       locks(net, mem, far),
       served(net, mem, locks),
       all(messages),
@@ -22,7 +23,10 @@ context::context()
       awaited_notifications(std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(net.size()))) {
   net.on_failure = [this](int proc) { far.on_failure(proc); };
   // Within one host nobody needs another's help.
-  if (!mem.all_near()) net.serve_in_background();
+  if (!mem.all_near()) {
+    served.apply_in_background();
+    net.serve_in_background();
+  }
   // Nobody sends a request before all can serve it.
   lci::barrier_x().runtime(net.runtime()).device(net.device())();
 }
@@ -54,9 +58,11 @@ void context::allocate(const group& g, void** addresses, size_t bytes) {
   }
   struct part {
     void* address;
+    size_t size;
+    lci::rmr_t key;
     int failed;
   };
-  const part own{mine, bytes > 0 && mine == nullptr ? 1 : 0};
+  const part own{mine, bytes, mine == nullptr ? lci::rmr_t{} : mem.key_of(mine), bytes > 0 && mine == nullptr ? 1 : 0};
   std::vector<part> parts(static_cast<size_t>(g.size()));
   all.gather_all(g, &own, parts.data(), sizeof own);
   int failed = -1;
@@ -64,7 +70,12 @@ void context::allocate(const group& g, void** addresses, size_t bytes) {
     addresses[i] = parts[i].address;
     if (parts[i].failed != 0) failed = static_cast<int>(i);
   }
-  if (failed < 0) return;
+  if (failed < 0) {
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (const int proc = g.members[i]; parts[i].address != nullptr && !mem.is_near(proc))
+        far.known().learn(proc, parts[i].address, parts[i].size, parts[i].key);
+    return;
+  }
   for (size_t i = 0; i < parts.size(); ++i) addresses[i] = nullptr;
   if (mine != nullptr) mem.release(mine);
   throw error(internal_failure, own.failed != 0 ? "bytes = " + std::to_string(bytes) + ": " + why
@@ -74,7 +85,10 @@ void context::allocate(const group& g, void** addresses, size_t bytes) {
 
 void context::free(const group& g, void* address) {
   fence_all();
-  all.barrier(g);  // nobody uses it any more
+  std::vector<void*> parts(static_cast<size_t>(g.size()));
+  all.gather_all(g, &address, parts.data(), sizeof address);  // then nobody uses it any more
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i] != nullptr) far.known().forget(g.members[i], parts[i]);
   if (address == nullptr) return;
   if (!mem.release(address)) {
     char text[120];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/layers/armci/collectives.hpp"
+#include "lib/layers/armci/domains.hpp"
 #include "lib/layers/armci/groups.hpp"
 #include "lib/layers/armci/handles.hpp"
 #include "lib/layers/armci/inbox.hpp"
@@ -49,6 +50,7 @@ class context {
   inbox messages;
   remote far;
   memory mem;
+  domains hosts;
   mutexes locks;
   server served;
   collectives all;

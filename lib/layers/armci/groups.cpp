@@ -18,14 +18,13 @@ uint64_t key_of(const std::vector<int>& members) {
 }
 
 std::unique_ptr<group> make_group(std::vector<int> members, int me) {
-  auto g = std::make_unique<group>();
-  g->key = key_of(members);
-  g->members = std::move(members);
-  g->me = g->rank_of(me);
-  return g;
+  return std::make_unique<group>(std::move(members), me);
 }
 
 }  // namespace
+
+group::group(std::vector<int> processes, int proc)
+    : members(std::move(processes)), me(rank_of(proc)), key(key_of(members)) {}
 
 int group::rank_of(int proc) const {
   const auto found = std::find(members.begin(), members.end(), proc);

@@ -13,6 +13,10 @@ namespace armci_layer {
 
 /// Immutable.
 struct group {
+  group() = default;
+  /// As the process `proc` of the world sees it.
+  group(std::vector<int> processes, int proc);
+
   std::vector<int> members;  ///< ranks of the world, by rank in the group
   int me = -1;               ///< rank in the group; -1: this process is no member
   uint64_t key = 0;          ///< the same at all members, and different for other sets of members

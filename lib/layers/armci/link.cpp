@@ -109,6 +109,27 @@ void link::send(int rank, box to, packet&& p, bool from_receiver) {
   mine.memory_ = nullptr;  // the post has given it back
 }
 
+void link::get(int rank, void* to, const lci::layout_t* to_layout, size_t size, lci::rmr_t key, uint64_t offset,
+               const lci::layout_t* from_layout, lci::comp_t end, void* context) {
+  if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
+  const auto post = lci::post_get_x(rank, to, size, end, offset, key)
+                        .layout(to_layout)
+                        .remote_layout(from_layout)
+                        .user_context(context)
+                        .allow_done(false)
+                        .device(device_)
+                        .runtime(runtime_);
+  try {
+    while (post().is_retry()) {
+      progress();
+      if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
+    }
+  } catch (const lci::peer_failure_error& e) {
+    note_failure(e.failed_rank());
+    throw_failed(rank);
+  }
+}
+
 void link::send_long(int rank, const void* head, size_t head_size, const void* body, size_t size) {
   if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
   const lci::layout_segment_t parts[] = {{reinterpret_cast<size_t>(head), head_size},

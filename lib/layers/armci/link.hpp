@@ -78,6 +78,11 @@ class link {
   /// Sends it. From outside of receive() it makes progress while the network is busy; within, the message may wait.
   /// Throws `error` if the target has failed.
   void send(int rank, box to, packet&& p, bool from_receiver = false);
+  /// The network reads registered memory, from an offset of the key's range. `end` is signalled with `context`, also on
+  /// failure. Layouts may be null. From outside of receive(). Throws `error` if the target has failed: `end` is not
+  /// signalled then.
+  void get(int rank, void* to, const lci::layout_t* to_layout, size_t size, lci::rmr_t key, uint64_t offset,
+           const lci::layout_t* from_layout, lci::comp_t end, void* context);
   /// A message of any size, `head` and `body`, to the target's inbox. Returns when both may be reused.
   void send_long(int rank, const void* head, size_t head_size, const void* body, size_t size);
 

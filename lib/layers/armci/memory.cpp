@@ -99,6 +99,12 @@ void* memory::allocate(size_t bytes, std::vector<int> sharers) {
   return base;
 }
 
+lci::rmr_t memory::key_of(const void* address) {
+  const std::shared_lock guard(mutex_);
+  const auto found = blocks_.find(reinterpret_cast<uint64_t>(address));
+  return found == blocks_.end() ? lci::rmr_t{} : lci::get_rmr_x(found->second.mr).runtime(link_.runtime())();
+}
+
 std::vector<int> memory::sharers_of(const void* address) {
   const std::shared_lock guard(mutex_);
   const auto found = blocks_.find(reinterpret_cast<uint64_t>(address));

@@ -10,8 +10,6 @@
 
 namespace armci_layer {
 
-remote::remote(link& l) : link_(l), procs_(std::make_unique<process[]>(static_cast<size_t>(l.size()))) {}
-
 packet remote::begin(const wire::request& q, addition what) {
   packet p = link_.new_packet();
   p.add(q);
@@ -28,6 +26,7 @@ packet remote::begin(const wire::request& q, addition what) {
 class remote::sending {
  public:
   sending(remote& r, int proc) : remote_(r), process_(r.procs_[proc]), proc_(proc) {
+    r.wait_for_direct_gets(proc);
     asks_ = process_.operations.fetch_add(1, std::memory_order_relaxed) + 1 ==
             process_.expected.load(std::memory_order_relaxed);
   }
@@ -117,10 +116,12 @@ void remote::put_list(void* const* from, void* const* to, size_t n, size_t bytes
 }
 
 void remote::tell(wire::kind what, const void* address, int proc) {
+  if (what == wire::kind::unlock || what == wire::kind::notify) wait_for_direct_gets(proc);
   post(begin({what, 0, 0, 0, 0, reinterpret_cast<uint64_t>(address)}, {}), proc);
 }
 
 long remote::rmw(int op, void* at, long operand, int proc) {
+  wait_for_direct_gets(proc);
   int64_t before = 0;
   request_state state;
   const layout result = contiguous(&before, sizeof before);

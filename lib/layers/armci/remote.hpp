@@ -1,12 +1,15 @@
 // Operations on memory of other hosts, as the process that asks for them sees them. All of one process's requests to
 // another are messages of one ordered stream, applied in that order. Puts and accumulates leave in messages that hold
 // copies of their data, so they are locally complete when posted; data of any shape fills as few messages as it needs.
+// Where no request is outstanding that a large get must follow, the network reads the memory itself; what would change
+// that memory then waits for the end of the get.
 #pragma once
 
 #include <atomic>
 #include <memory>
 
 #include "lib/layers/armci/calls.hpp"
+#include "lib/layers/armci/far_memory.hpp"
 #include "lib/layers/armci/layout.hpp"
 #include "lib/layers/armci/link.hpp"
 #include "lib/layers/armci/wire.hpp"
@@ -23,6 +26,7 @@ struct addition {
 class remote {
  public:
   explicit remote(link& l);
+  ~remote();
 
   /// Both layouts have the same size, which is not 0; `to` has addresses of proc.
   void put(const layout& from, const layout& to, int proc, addition what);
@@ -34,6 +38,8 @@ class remote {
   long rmw(int op, void* at, long operand, int proc);
   void fence(int proc);
   void fence_all();
+  /// Memory of processes of other hosts that the network can read.
+  far_memory& known() { return known_; }
   /// A request with nothing but an address, which needs no answer.
   void tell(wire::kind what, const void* address, int proc);
   /// Asks for the mutex at an address of `proc`: true if it is ours. `wait`: otherwise, wait for it.
@@ -63,13 +69,21 @@ class remote {
     /// follow can be known. Hints.
     std::atomic<uint32_t> operations{0}, expected{0};
     request_state gets;
+    request_state direct_gets;         ///< those of `gets` that the network does by itself
     std::atomic<size_t> requested{0};  ///< bytes of gets that were asked for since `gets` was empty
   };
   /// A put or accumulate while it is sent, whose last message may ask for an acknowledgement. If it ends without one, a
   /// fence needs a message. Thread-bound.
   class sending;
+  /// Is signalled at the end of each direct get.
+  class direct_end;
   packet begin(const wire::request& q, addition what);
   void post(packet&& p, int proc) { link_.send(proc, link::box::requests, std::move(p)); }
+  /// Before a request that changes memory or lets others change it: waits for this process's direct gets, which it must
+  /// not overtake.
+  void wait_for_direct_gets(int proc);
+  /// Has the network read the memory. False if that is not possible, or not worthwhile.
+  bool get_directly(const layout& from, const layout& to, int proc, request_state* state);
   /// Waits if too many bytes of gets are under way from a process.
   void limit(int proc, size_t bytes);
   void begin_fence(int proc, request_state& state);
@@ -79,6 +93,8 @@ class remote {
   call_table calls_;
   request_state all_gets_;
   std::unique_ptr<process[]> procs_;
+  far_memory known_;
+  const std::unique_ptr<direct_end> direct_end_;
 };
 
 }  // namespace armci_layer

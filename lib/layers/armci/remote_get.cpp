@@ -1,5 +1,6 @@
-// Gets from other hosts: requests that name bytes of the target, each answered by as many messages as its data fills. A
-// request is handled after all earlier puts; its answers read the memory then, so later puts do not disturb it.
+// Gets from other hosts. Most are requests that name bytes of the target, each answered by as many messages as its data
+// fills. A request is handled after all earlier puts; its answers read the memory then, so later puts do not disturb it.
+// Large ones are done by the network, if the memory is known and no earlier put can be outstanding.
 #include <algorithm>
 
 #include "lib/layers/armci/errors.hpp"
@@ -11,7 +12,60 @@ namespace {
 /// Bytes of a request: the target copies as many at once. And bytes under way from one process, so that what waits at
 /// the target for a slow network stays bounded.
 constexpr size_t at_once = size_t{64} << 10, under_way = size_t{8} << 20;
+/// Bytes from which the network reads the memory itself, and of each contiguous part of it: below, messages are faster.
+constexpr size_t least_direct = size_t{64} << 10, least_direct_part = size_t{8} << 10;
 }  // namespace
+
+class remote::direct_end final : public lci::comp_impl_t {
+ public:
+  explicit direct_end(remote& r) : remote_(r) {}
+  // Keys are of memory that is not freed, so a get that fails has lost its process.
+  void signal(lci::status_t s) override {
+    remote_.calls_.finish(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(s.user_context)),
+                          s.is_done() ? 0 : peer_failure);
+    remote_.link_.something_happened();
+  }
+
+ private:
+  remote& remote_;
+};
+
+remote::remote(link& l)
+    : link_(l),
+      procs_(std::make_unique<process[]>(static_cast<size_t>(l.size()))),
+      known_(l.size()),
+      direct_end_(std::make_unique<direct_end>(*this)) {}
+
+remote::~remote() = default;
+
+void remote::wait_for_direct_gets(int proc) {
+  const request_state& state = procs_[proc].direct_gets;
+  if (LCI_LIKELY(state.pending.load(std::memory_order_acquire) == 0)) return;          // A1
+  link_.wait(-1, [&] { return state.pending.load(std::memory_order_acquire) == 0; });  // A1
+}
+
+bool remote::get_directly(const layout& from, const layout& to, int proc, request_state* state) {
+  const size_t size = from.size();
+  if (size < least_direct || from.is_list() || to.is_list()) return false;
+  if (std::min(from.count[0], to.count[0]) < least_direct_part) return false;
+  process& p = procs_[proc];
+  // An earlier put or accumulate may not have been applied yet.
+  if (p.unfenced.load(std::memory_order_acquire) || p.acknowledgements.pending.load(std::memory_order_acquire) != 0)
+    return false;
+  const extent e = extent_of(from);
+  const auto place = known_.find(proc, e.begin, e.end);
+  const core_layout there(from), here(to);
+  if (!place || !there.exists() || !here.exists()) return false;
+  const uint32_t token = calls_.begin(proc, {}, 0, {state, &p.gets, &all_gets_, &p.direct_gets});
+  try {
+    link_.get(proc, to.base, here.get(), size, place->key, place->offset, there.get(), lci::comp_t(direct_end_.get()),
+              reinterpret_cast<void*>(uintptr_t{token}));
+  } catch (...) {
+    calls_.drop(token);
+    throw;
+  }
+  return true;
+}
 
 void remote::limit(int proc, size_t bytes) {
   process& p = procs_[proc];
@@ -22,6 +76,7 @@ void remote::limit(int proc, size_t bytes) {
 }
 
 void remote::get(const layout& from, const layout& to, int proc, request_state* state) {
+  if (get_directly(from, to, proc, state)) return;
   const size_t size = from.size();
   for (size_t at = 0; at < size;) {
     const size_t some = std::min(size - at, under_way / 4);

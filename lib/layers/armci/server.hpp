@@ -1,11 +1,12 @@
-// What processes of other hosts ask for: done by whichever thread makes progress. Requests of one process come in their
-// order, one at a time; those of several, at the same time.
+// What processes of other hosts ask for: done by whichever thread makes progress or, behind a queue of accumulates, by a
+// thread beside it. Requests of one process are handled in their order, one at a time; those of several, at the same time.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <optional>
 
+#include "lib/layers/armci/applier.hpp"
 #include "lib/layers/armci/link.hpp"
 #include "lib/layers/armci/memory.hpp"
 #include "lib/layers/armci/mutexes.hpp"
@@ -16,10 +17,14 @@ namespace armci_layer {
 class server {
  public:
   server(link& l, memory& m, mutexes& x);
+  /// Accumulates that follow each other closely are applied by a thread of their own from now on, if this process has a
+  /// processor for it.
+  void apply_in_background();
   /// A request. It must not throw.
   void receive(int source, const std::byte* bytes, size_t size) noexcept;
 
  private:
+  void handle(int source, const std::byte* bytes, size_t size) noexcept;
   void put(const wire::request& q, wire::reader& in, int source);
   void get(const wire::request& q, wire::reader& in, int source);
   void put_list(const wire::request& q, wire::reader& in, int source);
@@ -44,6 +49,7 @@ class server {
   mutexes& mutexes_;
   /// Whether a process has put to what is no memory here: its next fence reports it.
   std::unique_ptr<std::atomic<bool>[]> faults_;
+  std::optional<applier> applier_;
 };
 
 }  // namespace armci_layer

@@ -1,11 +1,15 @@
 // Transfers with checked arguments: by this process where it reaches the memory, else by messages.
 #include <optional>
 
+#include "lib/base/cpu.hpp"
 #include "lib/layers/armci/api.hpp"
 
 namespace armci_layer {
 
 namespace {
+
+/// Bytes of an accumulate that are fetched before they are added to.
+constexpr size_t most_ahead = 2048;
 
 /// Where the blocks of `l`, of proc's memory, are here.
 std::byte* here(context& c, int proc, const layout& l) {
@@ -22,9 +26,16 @@ void put(context& c, const strided_arguments& a, addition what) {
   std::byte* const to = here(c, a.proc, p.to);
   if (what.type < 0) return copy_blocks(p, to);
   const ptrdiff_t shift = p.to.base - to;  // to addresses at the owner
+  const size_t bytes = p.to.count[0];
+  // A lock waits for all stores before it, each of which may wait for a line of another processor's cache. So lines of
+  // the next rows are fetched early. Those behind the last row are not touched.
+  const ptrdiff_t ahead =
+      p.to.levels == 0 || bytes > most_ahead ? 0 : p.to.stride[0] * static_cast<ptrdiff_t>(most_ahead / bytes);
   accumulation sum(c.mem.locks_of(a.proc), what.type, what.scale);
   for_each_block(p, p.to.levels, to, p.from.base, [&](std::byte* t, const std::byte* f) {
-    sum.add(t, reinterpret_cast<uint64_t>(t + shift), f, p.to.count[0]);
+    if (ahead != 0)
+      for (size_t i = 0; i < bytes; i += lci::cache_line) lci::prefetch_for_write(t + ahead + i);
+    sum.add(t, reinterpret_cast<uint64_t>(t + shift), f, bytes);
   });
 }
 

@@ -388,6 +388,7 @@ void run() {
                {"flags", flags},
                {"mutexes", mutexes},
                {"groups", groups},
+               {"domains", domains},
                {"messages", messages},
                {"attached memory", attached_memory},
                {"iteration", iteration},

@@ -30,6 +30,7 @@ inline int left() { return (me + n - 1) % n; }
 
 // Of functions_of_groups.cpp.
 void groups();
+void domains();
 void messages();
 void attached_memory();
 void iteration();

@@ -70,9 +70,62 @@ void groups() {
   ARMCI_Group_free(&twin);
   ARMCI_Group_free(&split);
   ARMCI_Group_free(&g);
-  EXPECT_EQ(armci_domain_count(ARMCI_DOMAIN_SMP) >= 1, true);
-  EXPECT_EQ(armci_domain_same_id(ARMCI_DOMAIN_SMP, me), 1);
-  EXPECT_EQ(armci_domain_glob_proc_id(ARMCI_DOMAIN_SMP, armci_domain_my_id(ARMCI_DOMAIN_SMP), 0) <= me, true);
+  armci_msg_barrier();
+}
+
+void domains() {
+  // A host is one, if all hosts have as many processes.
+  const char* const text = std::getenv("LCI_ATTR_RANKS_PER_HOST");
+  int per_domain = text == nullptr ? n : std::atoi(text);
+  if (n % per_domain != 0) per_domain = 1;
+  const armci_domain_t smp = ARMCI_DOMAIN_SMP;
+  const int mine = me / per_domain, first = mine * per_domain;
+  EXPECT_EQ(armci_domain_count(smp), n / per_domain);
+  EXPECT_EQ(armci_domain_my_id(smp), mine);
+  EXPECT_EQ(armci_domain_nprocs(smp, -1), per_domain);
+  EXPECT_EQ(armci_domain_nprocs(smp, n / per_domain), 0);
+  EXPECT_EQ(armci_domain_id(smp, n), -1);
+  EXPECT_EQ(armci_domain_glob_proc_id(smp, mine, per_domain), -1);
+  for (int r = 0; r < n; ++r) {
+    EXPECT_EQ(armci_domain_id(smp, r), r / per_domain);
+    EXPECT_EQ(armci_domain_nprocs(smp, r / per_domain), per_domain);
+    EXPECT_EQ(armci_domain_glob_proc_id(smp, r / per_domain, r % per_domain), r);
+    EXPECT_EQ(armci_domain_same_id(smp, r), r / per_domain == mine ? 1 : 0);
+    EXPECT_EQ(ARMCI_Same_node(r), r / per_domain == mine ? 1 : 0);
+  }
+  // What is allocated by a process of the domain can be loaded.
+  auto words = allocate<int>(1);
+  *words[static_cast<size_t>(me)] = 100 + me;
+  armci_msg_barrier();
+  for (int r = first; r < first + per_domain; ++r) EXPECT_EQ(*words[static_cast<size_t>(r)], 100 + r);
+  armci_msg_barrier();
+  release(words);
+  // Collective operations of a domain's processes, and of the first of each.
+  char plus[] = "+";
+  int sum = me;
+  armci_msg_gop_scope(SCOPE_NODE, &sum, 1, plus, ARMCI_INT);
+  EXPECT_EQ(sum, per_domain * first + per_domain * (per_domain - 1) / 2);
+  int one = 1;
+  armci_msg_gop_scope(SCOPE_MASTERS, &one, 1, plus, ARMCI_INT);
+  EXPECT_EQ(one, me == first ? n / per_domain : 1);
+  int told = me;
+  armci_msg_bcast_scope(SCOPE_NODE, &told, sizeof told, first + per_domain - 1);
+  EXPECT_EQ(told, first + per_domain - 1);
+  told = me;
+  armci_msg_clus_brdcst(&told, sizeof told);
+  EXPECT_EQ(told, first);
+  int root, up, left, right;
+  armci_msg_bintree(SCOPE_NODE, &root, &up, &left, &right);
+  EXPECT_EQ(root, first);
+  EXPECT_EQ(up, me == first ? -1 : first + (me - first - 1) / 2);
+  EXPECT_EQ(left, me == first && per_domain > 1       ? first + 1
+                  : 2 * (me - first) + 1 < per_domain ? me + me - first + 1
+                                                      : -1);
+  armci_msg_bintree(SCOPE_MASTERS, &root, &up, &left, &right);
+  EXPECT_EQ(root, 0);
+  EXPECT_EQ(left, me == 0 && n > per_domain                      ? per_domain
+                  : me == first && 2 * mine + 1 < n / per_domain ? (2 * mine + 1) * per_domain
+                                                                 : -1);
   armci_msg_barrier();
 }
 

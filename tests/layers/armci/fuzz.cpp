@@ -223,6 +223,77 @@ void accumulate_alone(world& w, int proc) {
   });
 }
 
+/// Adds to bytes that only I use, without waiting.
+void add_longs(world& w, int proc, size_t at, size_t bytes) {
+  std::vector<long> numbers(bytes / 8);
+  for (long& x : numbers) x = static_cast<long>(w.random());
+  long scale = 3;
+  EXPECT_EQ(
+      ARMCI_NbAcc(ARMCI_ACC_LNG, &scale, numbers.data(), w.mine(proc) + at, static_cast<int>(bytes), proc, nullptr), 0);
+  char* m = w.model[static_cast<size_t>(proc)].data() + at;
+  for (const long x : numbers) {
+    unsigned long sum;
+    std::memcpy(&sum, m, 8);
+    sum += 3 * static_cast<unsigned long>(x);
+    std::memcpy(m, &sum, 8);
+    m += 8;
+  }
+}
+
+/// Accumulates close to each other, which the target may queue, and what follows them: none may overtake.
+void burst_of_accumulates(world& w, int proc) {
+  const size_t bytes = 8 * (1 + w.up_to(6000)), at = w.up_to((part - bytes) / 8) * 8;
+  for (size_t i = 2 + w.up_to(8); i > 0; --i) add_longs(w, proc, at, bytes);
+  if (w.up_to(2) == 0) {
+    const auto over = some_bytes(w, 8);
+    EXPECT_EQ(ARMCI_Put(const_cast<char*>(over.data()), w.mine(proc) + at, 8, proc), 0);
+    std::memcpy(w.model[static_cast<size_t>(proc)].data() + at, over.data(), 8);
+  }
+  if (w.up_to(2) == 0) EXPECT_EQ(ARMCI_Fence(proc), 0);
+  std::vector<char> got(bytes);
+  EXPECT_EQ(ARMCI_Get(w.mine(proc) + at, got.data(), static_cast<int>(bytes), proc), 0);
+  check("get after accumulates", got.data(), w.model[static_cast<size_t>(proc)].data() + at, bytes);
+}
+
+/// A get that the network may do by itself, since nothing is outstanding, and a change of what it reads.
+void large_get(world& w, int proc) {
+  EXPECT_EQ(ARMCI_Fence(proc), 0);
+  const size_t rows = 1 + w.up_to(w.up_to(1) * 12), row = w.up_to(1) == 0 ? 8192 : 65536 + 8 * w.up_to(4000);
+  const size_t there = row + 8 * w.up_to(w.up_to(1) * 20), here = row + 8 * w.up_to(w.up_to(1) * 20);
+  if (rows * there > part) return;
+  const size_t at = w.up_to((part - rows * there) / 8) * 8;
+  std::vector<char> got(rows * here);
+  int strides_there = static_cast<int>(there), strides_here = static_cast<int>(here);
+  int counts[] = {static_cast<int>(row), static_cast<int>(rows)};
+  armci_hdl_t h = 0;
+  EXPECT_EQ(ARMCI_NbGetS(w.mine(proc) + at, &strides_there, got.data(), &strides_here, counts, 1, proc, &h), 0);
+  char* const m = w.model[static_cast<size_t>(proc)].data() + at;
+  const std::vector<char> before(m, m + rows * there);
+  const size_t end = (rows - 1) * there + row - 8;  // the last bytes are read last
+  switch (w.up_to(3)) {
+    case 0: {
+      const auto over = some_bytes(w, 8);
+      EXPECT_EQ(ARMCI_Put(const_cast<char*>(over.data()), w.mine(proc) + at + end, 8, proc), 0);
+      std::memcpy(m + end, over.data(), 8);
+      break;
+    }
+    case 1:
+      add_longs(w, proc, at + end, 8);
+      break;
+    case 2: {
+      long mine = static_cast<long>(w.random());
+      const long sent = mine;
+      EXPECT_EQ(ARMCI_Rmw(ARMCI_SWAP_LONG, &mine, w.mine(proc) + at + end, 0, proc), 0);
+      std::memcpy(m + end, &sent, 8);
+      break;
+    }
+    default:
+      EXPECT_EQ(ARMCI_WaitProc(proc), 0);
+  }
+  EXPECT_EQ(ARMCI_Wait(&h), 0);
+  for (size_t i = 0; i < rows; ++i) check("large get", got.data() + i * here, before.data() + i * there, row);
+}
+
 /// To numbers that all use: the sum of all is checked at the end. Small integers, which doubles add exactly.
 void accumulate_shared(world& w, int proc) {
   const size_t n = 1 + w.up_to(w.up_to(3) == 0 ? shared_numbers - 1 : 30), at = w.up_to(shared_numbers - n);
@@ -315,7 +386,7 @@ void run(long operations, unsigned long seed) {
   int proc = 0;
   for (long i = 0; i < operations && armci_test::failures.load() == 0; ++i) {
     if (w.up_to(3) != 0) proc = static_cast<int>(w.up_to(n - 1));  // now and then many to one target in a row
-    switch (w.up_to(11)) {
+    switch (w.up_to(13)) {
       case 0:
       case 1:
         put_contiguous(w, proc);
@@ -346,6 +417,12 @@ void run(long operations, unsigned long seed) {
         break;
       case 10:
         swap(w, proc);
+        break;
+      case 11:
+        burst_of_accumulates(w, proc);
+        break;
+      case 12:
+        if (w.up_to(3) == 0) large_get(w, proc);
         break;
       default:
         EXPECT_EQ(w.up_to(1) == 0 ? ARMCI_Fence(proc) : ARMCI_AllFence(), 0);
