@@ -3,8 +3,9 @@
 
     python3 bench/io_server/dd.py [--build build/release] [--repeat 5] [--megabytes 512]
 
-All files are in memory (/dev/shm). Prints medians; a ratio is that to the core's bandwidth of puts and gets of 1 MiB
-between two such processes over the same network.
+All files are in memory (/dev/shm). Prints medians. Ratios are those to the core's bandwidth of 1 MiB between two such
+processes over the same network: the better of puts and gets, between buffers that stay in the caches, and between such a
+buffer and memory of the file's size, which does not (a read gets from it, a write puts to it).
 """
 
 import argparse
@@ -41,10 +42,10 @@ def dd(source, target, megabytes, environment=None):
     return int(size) / float(seconds) / 1e9
 
 
-def core(build, network):
-    """What the core's puts and gets of 1 MiB reach between two such peers."""
+def core(build, network, megabytes):
+    """What the core's puts and gets of 1 MiB reach between two such peers, to and from so much memory."""
     environment = dict(os.environ, **({'LCI_ATTR_BACKEND': 'tcp'} if network == 'tcp' else {}))
-    done = subprocess.run([str(build / 'bench/io_peers')], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run([str(build / 'bench/io_peers'), str(megabytes)], env=environment, capture_output=True, text=True, check=True)
     return [float(number) for number in done.stdout.split()]
 
 
@@ -70,16 +71,19 @@ def main():
                 figures.setdefault((name, 'read'), []).append(dd(path, '/dev/null', o.megabytes, environment))
                 figures.setdefault((name, 'write'), []).append(dd('/dev/zero', path, o.megabytes, environment))
             for network in ('shm', 'tcp'):
-                put, get = core(o.build, network)
-                figures.setdefault((network, 'put'), []).append(put)
-                figures.setdefault((network, 'get'), []).append(get)
+                for where, size in (('cached', 4), ('memory', o.megabytes)):
+                    put, get = core(o.build, network, size)
+                    figures.setdefault((network, f'put, {where}'), []).append(put)
+                    figures.setdefault((network, f'get, {where}'), []).append(get)
         medians = {key: statistics.median(values) for key, values in figures.items()}
         for (name, what), speed in sorted(medians.items()):
-            # The server puts what is read, and gets what is written.
-            base = medians.get((name, {'read': 'put', 'write': 'get'}.get(what)))
-            ratio = f'  {speed / base:.2f} of the core' if base else ''
+            ratio = ''
+            if (name, 'put, memory') in medians and what in ('read', 'write'):
+                cached = max(medians[name, 'put, cached'], medians[name, 'get, cached'])
+                memory = medians[name, {'read': 'get, memory', 'write': 'put, memory'}[what]]
+                ratio = f'  {speed / cached:.2f} of the core in the caches, {speed / memory:.2f} in as much memory'
             low, high = min(figures[name, what]), max(figures[name, what])
-            print(f'{name:6} {what:6} {speed:6.2f} GB/s [{low:.2f} {high:.2f}]{ratio}')
+            print(f'{name:6} {what:11} {speed:6.2f} GB/s [{low:.2f} {high:.2f}]{ratio}')
     finally:
         for server in servers:
             server.terminate()
