@@ -65,4 +65,6 @@
   } struct_type_name;                                \
   MERCURY_GEN_STRUCT_PROC(struct_type_name, fields)
 
+#include <mercury_stubs.h>
+
 #endif
