@@ -30,7 +30,7 @@ void finalize() {
   hg_bool_t is_there = HG_FALSE;
   na_class_t* na = nullptr;
   if (HG_Initialized(&is_there, &na) != HG_SUCCESS || !is_there || na != s.na) return;
-  NA_Addr_free(na, s.server);
+  if (s.server != NA_ADDR_NULL) NA_Addr_free(na, s.server);
   if (HG_Finalize() == HG_SUCCESS) NA_Finalize(na);
 }
 
