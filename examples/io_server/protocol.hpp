@@ -7,9 +7,9 @@
 
 namespace io_server {
 
-/// The first member of each request. To be changed whenever this file changes.
-constexpr uint32_t protocol_magic = 0x4c494f31;
-/// The server's remote completion handle for requests: the first one that it registers.
+/// What begins each request. Changes with each change of this file.
+constexpr uint32_t protocol_magic = 0x4c494f32;
+/// The server's handle for requests: it registers its queue before anything else.
 constexpr lci::rcomp_t request_queue = 1;
 
 /// Largest number of bytes of data in a message. More is transferred in bulk between the client's memory and the
@@ -18,7 +18,11 @@ constexpr size_t most_inline = 4096;
 /// Largest number of bytes that a request reads or writes. The client splits larger ones, so that one client does not
 /// delay the others for long.
 constexpr size_t most_bulk = size_t{8} << 20;
-/// Bytes of the largest message, which must fit in a packet.
+/// A client on the server's host may have memory at the server, through which large reads and writes go in pieces: the
+/// server copies one piece between file and this memory while the client copies another to or from its own.
+constexpr size_t staged_piece = size_t{128} << 10;
+constexpr size_t staged_pieces = 4;
+/// A whole message fits in a packet.
 constexpr size_t most_message = 7800;
 
 enum class op : uint16_t {
@@ -42,13 +46,16 @@ enum class op : uint16_t {
   chmod,      ///< text: path (or handle), a: mode
   chown,      ///< text: path (or handle), a: user, b: group, c: whether to follow
   utimens,  ///< text: path (or handle), a, b: nanoseconds since 1970, or the special values below; c: whether to follow
-  fsync,    ///< handle, a: 1: data only, as fdatasync()
-  fallocate,  ///< handle, a: offset, b: size, c: mode
-  lock,       ///< handle, a: type (F_RDLCK, F_WRLCK, F_UNLCK), b: start, c: length; never blocks
-  testlock,   ///< the same. Result: type; data: int64_t start, length
-  flock,      ///< handle, a: operation; never blocks
-  list,       ///< handle, a: position; data: records of getdents64()
-  statfs,     ///< text: path; data: struct statfs
+  fsync,    ///< handle, a: whether data suffice
+  fallocate,     ///< handle, a: offset, b: size, c: mode
+  lock,          ///< handle, a: type (F_RDLCK, F_WRLCK, F_UNLCK), b: start, c: length; never waits
+  testlock,      ///< the same. Result: type; data: int64_t start, length
+  flock,         ///< handle, a: operation; never waits
+  list,          ///< handle, a: position; data: records of getdents64()
+  statfs,        ///< text: path; data: struct statfs
+  stage,         ///< data: lci::rmr_t of the session's memory for staged reads and writes
+  read_staged,   ///< handle, a: offset, b: size, c: place in that memory
+  write_staged,  ///< the same, and `group`; results as of `write`
 };
 
 /// Special values for the times of `utimens`.
@@ -61,7 +68,8 @@ struct request {
   uint16_t data_size = 0;                  ///< bytes of data after the texts
   lci::rcomp_t reply_to = 0;               ///< the client's remote completion handle
   uint32_t number = 0;                     ///< returned in the reply
-  uint64_t handle = 0;                     ///< 0: none
+  uint32_t group = 0;   ///< of staged writes: after one that was cut short, the others of its group are not executed
+  uint64_t handle = 0;  ///< 0: none
   int64_t a = 0, b = 0, c = 0;
   lci::rmr_t memory;  ///< the client's memory for bulk transfers; empty if the data is in the message
 };

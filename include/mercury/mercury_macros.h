@@ -67,4 +67,6 @@
   } struct_type_name;                                \
   MERCURY_GEN_STRUCT_PROC(struct_type_name, fields)
 
+#include <mercury_stubs.h>
+
 #endif

@@ -1,8 +1,8 @@
 #include "lib/base/objects.hpp"
 
 #include <cstring>
-#include <deque>
 #include <iterator>
+#include <list>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -27,13 +27,15 @@ struct object_table {
   std::unordered_map<const void*, int> in_use;                   // by how many threads
   std::unordered_map<const void*, std::thread::id> being_freed;  // by which thread
   std::unordered_set<const void*> freed;
-  std::deque<kept_memory> kept;  // memory of freed objects, oldest first
+  std::list<kept_memory> kept;  // memory of freed objects, oldest first
   size_t kept_bytes = 0;
 };
 
-// Never destroyed: destructors of the program's static objects may free objects.
-object_table& the_table() {
-  static object_table& b = *new object_table;
+// Never destroyed: destructors of the program's static objects may free objects. Made without an allocation: its first
+// use may be the release of an object for which there was no memory.
+object_table& the_table() noexcept {
+  alignas(object_table) static unsigned char memory[sizeof(object_table)];
+  static object_table& b = *new (memory) object_table;
   return b;
 }
 

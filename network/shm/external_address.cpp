@@ -51,8 +51,10 @@ std::string who_is_at(const external_address& a) {
 /// Maps the file `name` of that process, if it belongs to our user.
 mapping map_file(const external_address& a, const file_name& name) {
   const std::string who = who_is_at(a);
-  const int fd =
-      process_start_time(a.where.pid) == a.where.start_time ? open_file_of(a.where.pid, name) : (errno = ENOENT, -1);
+  // 0: that process could not read its own time.
+  const int fd = (a.where.start_time == 0 || process_start_time(a.where.pid) == a.where.start_time)
+                     ? open_file_of(a.where.pid, name)
+                     : (errno = ENOENT, -1);
   if (fd < 0) {
     if (errno == ENOENT || errno == ESRCH) throw_gone(a);
     throw resource_error(who + " can't be reached: " + std::strerror(errno) + "; both processes must run as one user");

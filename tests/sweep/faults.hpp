@@ -26,6 +26,15 @@ class pause {
   bool was_armed_;
 };
 
+/// The same for calls of this thread only, beside threads of the library whose calls still count.
+class exempt {
+ public:
+  exempt();
+  ~exempt();
+  exempt(const exempt&) = delete;
+  exempt& operator=(const exempt&) = delete;
+};
+
 /// Whether the configured fault ends a connection.
 bool breaks_connections();
 

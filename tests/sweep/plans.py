@@ -173,7 +173,7 @@ PLANS = {
         "calls": {"alloc": ["", "+3", "", "+12"], **PASSING},
         "breaking_calls": {"tcp": FATAL},
         "sample": {"shm": 6, "tcp": 6},
-        "most": 60,
+        "most": 40,
     },
     "libfabric": {
         # Before the ranks are connected, and afterwards.

@@ -33,6 +33,8 @@ int client::open(std::string_view path, int flags, mode_t mode, opened* file) {
 int client::close(uint64_t handle) { return connection_.call(about(op::close, handle)).error; }
 
 int client::read(uint64_t handle, void* to, size_t size, int64_t offset, size_t* done) {
+  if (size > most_inline)
+    if (const auto held = staging_.try_begin()) return staging_.read(handle, to, size, offset, done);
   *done = 0;
   do {
     char* const next = static_cast<char*>(to) + *done;
@@ -56,6 +58,8 @@ int client::read(uint64_t handle, void* to, size_t size, int64_t offset, size_t*
 }
 
 int client::write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind) {
+  if (size > most_inline)
+    if (const auto held = staging_.try_begin()) return staging_.write(handle, from, size, offset, done, behind);
   *done = 0;
   do {
     const char* const next = static_cast<const char*>(from) + *done;

@@ -137,28 +137,31 @@ bool connection::wait(slot& s, lci::status_t* arrived) {
   return false;
 }
 
-answer connection::call(request r, std::string_view text, std::string_view text2, const void* data, void* into,
-                        size_t room) {
-  answer a;
-  if (is_lost()) return a;
-  if (sizeof r + text.size() + text2.size() + r.data_size > most_message) {
-    a.error = ENAMETOOLONG;
-    return a;
-  }
+std::unique_ptr<connection::slot> connection::begin(request r, std::string_view text, std::string_view text2,
+                                                    const void* data) {
+  if (is_lost()) return nullptr;
   std::unique_ptr<slot> s = take_slot();
   r.text_size = static_cast<uint16_t>(text.size());
   r.text2_size = static_cast<uint16_t>(text2.size());
   r.reply_to = s->handle;
   r.number = s->number;
+  if (send(r, text, text2, data)) return s;
+  (void)s.release();  // as in end()
+  return nullptr;
+}
+
+answer connection::end(std::unique_ptr<slot> s, void* into, size_t room) {
+  answer a;
+  if (s == nullptr) return a;
   lci::status_t arrived;
-  if (!send(r, text, text2, data) || !wait(*s, &arrived)) {
-    (void)s.release();  // never freed, since a late reply may still signal it
+  if (!wait(*s, &arrived)) {
+    (void)s.release();  // a late reply may still signal it: it stays until the process ends
     return a;
   }
   reply got;
   if (arrived.size >= sizeof got) {
     std::memcpy(&got, arrived.buffer, sizeof got);
-    if (got.number == r.number && got.size <= arrived.size - sizeof got) {
+    if (got.number == s->number && got.size <= arrived.size - sizeof got) {
       a.error = got.error;
       a.result = got.result;
       a.second = got.second;
@@ -169,6 +172,50 @@ answer connection::call(request r, std::string_view text, std::string_view text2
   std::free(arrived.buffer);
   put_slot(std::move(s));
   return a;
+}
+
+answer connection::call(request r, std::string_view text, std::string_view text2, const void* data, void* into,
+                        size_t room) {
+  if (sizeof r + text.size() + text2.size() + r.data_size > most_message) {
+    answer a;
+    a.error = ENAMETOOLONG;
+    return a;
+  }
+  return end(begin(r, text, text2, data), into, room);
+}
+
+connection::copied connection::copy(lci::direction_t direction, void* local, size_t size, const lci::rmr_t& remote,
+                                    size_t at) {
+  if (is_lost()) return copied::failed;
+  std::unique_ptr<slot> s = take_slot();
+  bool posted = false;
+  try {
+    const lci::status_t posting = lci::post_comm_x(direction, server_, local, size, s->arrived)
+                                      .remote_disp(at)
+                                      .rmr(remote)
+                                      .device(device_)
+                                      .deadline(timeout_)
+                                      .allow_retry(false)();
+    posted = posting.is_posted();
+  } catch (const lci::peer_failure_error&) {
+    put_slot(std::move(s));
+    lose();
+    return copied::failed;
+  } catch (const std::exception&) {  // the local memory is none
+    put_slot(std::move(s));
+    return copied::failed;
+  }
+  if (!posted) {
+    put_slot(std::move(s));
+    return copied::at_once;
+  }
+  lci::status_t ended;
+  if (!wait(*s, &ended)) {
+    (void)s.release();
+    return copied::failed;
+  }
+  put_slot(std::move(s));
+  return ended.is_done() ? copied::later : copied::failed;
 }
 
 connection::registered::registered(connection& c, const void* memory, size_t size) : connection_(c) {

@@ -36,7 +36,18 @@ class connection {
   answer call(request r, std::string_view text = {}, std::string_view text2 = {}, const void* data = nullptr,
               void* into = nullptr, size_t room = 0);
 
-  /// A registration of memory, which the server may read and write until this object is destroyed.
+  struct slot;
+  /// The same in two steps, so that several calls of a thread may be outstanding. `begin` sends; null: the server is
+  /// lost. Each result must be passed to `end`, which waits.
+  std::unique_ptr<slot> begin(request r, std::string_view text = {}, std::string_view text2 = {},
+                              const void* data = nullptr);
+  answer end(std::unique_ptr<slot> s, void* into = nullptr, size_t room = 0);
+
+  enum class copied : unsigned char { at_once, later, failed };
+  /// Gets from, or puts to, memory at the server, and waits for it. `at_once`: the post itself has made the copy.
+  copied copy(lci::direction_t direction, void* local, size_t size, const lci::rmr_t& remote, size_t at);
+
+  /// Memory that the server may read or write until it is destroyed.
   class registered {
    public:
     registered(connection& c, const void* memory, size_t size);
@@ -57,12 +68,6 @@ class connection {
   bool is_lost() const { return lost_.load(std::memory_order_acquire); }
 
  private:
-  struct slot {
-    lci::comp_t arrived;  // a synchronizer
-    lci::rcomp_t handle = 0;
-    uint32_t number = 0;
-  };
-
   std::unique_ptr<slot> take_slot();
   void put_slot(std::unique_ptr<slot> s);
   bool send(const request& r, std::string_view text, std::string_view text2, const void* data);
@@ -78,6 +83,13 @@ class connection {
   std::mutex mutex_;
   std::vector<std::unique_ptr<slot>> free_;  // under mutex_
   uint32_t last_number_ = 0;                 // under mutex_
+};
+
+/// A call that is outstanding.
+struct connection::slot {
+  lci::comp_t arrived;  // a synchronizer
+  lci::rcomp_t handle = 0;
+  uint32_t number = 0;
 };
 
 }  // namespace io_server

@@ -27,11 +27,13 @@ struct outgoing {
 /// Parses a message. Returns false if it is not of this protocol.
 bool take_request(const void* message, size_t size, received& r);
 
-/// Executes all requests except `hello`, `bye` and bulk reads and writes. Stores error, results and data. Thread-safe.
+/// Everything but `hello`, `bye`, and reads and writes in bulk. Stores error, results and data. Thread-safe;
+/// of staged writes the caller holds `client.writing`.
 void execute(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out);
 
 /// Parts of execute(), by topic. Each returns 0 or an errno.
 int execute_on_file(session& client, const received& r, reply& answer, outgoing& out);
+int execute_staged(session& client, const received& r, reply& answer, outgoing& out);
 int execute_on_path(const root_folder& root, const received& r, outgoing& out);
 int execute_on_names(const root_folder& root, const received& r);
 int execute_on_attributes(const root_folder& root, session& client, const received& r);

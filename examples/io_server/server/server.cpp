@@ -72,6 +72,7 @@ bool server::others_are_active(int client) {
 bool server::may_last(const request& h, int client) {
   if (h.what == op::fsync || h.what == op::fallocate) return true;
   const bool others = others_are_active(client);
+  if (h.what == op::read_staged || h.what == op::write_staged) return others;
   return (h.what == op::read || h.what == op::write) && !h.memory.is_empty() && others;
 }
 
@@ -86,6 +87,8 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
   answer.number = r.head.number;
   char data[most_message - sizeof answer];
   outgoing out{data, sizeof data, 0};
+  std::unique_lock<std::mutex> in_order;
+  if (r.head.what == op::write_staged) in_order = std::unique_lock(its->writing);
   if (may_last(r.head, client)) leading.unlock();
   if (r.head.what == op::bye) {
     sessions_.end(client);  // before the reply, so that the client's locks are free when it gets the reply

@@ -1,9 +1,45 @@
 #include "session.hpp"
 
+#include <sys/mman.h>
+
 #include <cerrno>
 #include <cstdio>
+#include <new>
+
+#include "../protocol.hpp"
 
 namespace io_server {
+
+staging_memory::staging_memory() {
+  void* const made =
+      mmap(nullptr, staged_pieces * staged_piece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) throw std::bad_alloc();
+  memory_ = static_cast<char*>(made);
+  try {
+    region_ = lci::register_memory(memory_, staged_pieces * staged_piece);
+  } catch (...) {
+    munmap(memory_, staged_pieces * staged_piece);
+    throw;
+  }
+}
+
+staging_memory::~staging_memory() {
+  lci::deregister_memory(&region_);
+  munmap(memory_, staged_pieces * staged_piece);
+}
+
+lci::rmr_t staging_memory::remote() const { return lci::get_rmr(region_); }
+
+char* staging_memory::at(int64_t place, int64_t size) const {
+  constexpr auto room = static_cast<int64_t>(staged_pieces * staged_piece);
+  return place < 0 || size < 0 || size > room || place > room - size ? nullptr : memory_ + place;
+}
+
+const staging_memory& session::staging() {
+  std::lock_guard guard(mutex_);
+  if (staging_ == nullptr) staging_ = std::make_unique<staging_memory>();
+  return *staging_;
+}
 
 uint64_t session::add(std::shared_ptr<open_file> file) {
   std::lock_guard guard(mutex_);

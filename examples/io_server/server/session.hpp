@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <lci.hpp>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,8 +22,25 @@ struct open_file {
   std::mutex position;  ///< held while a folder is listed, which moves the descriptor's position
 };
 
-/// A client's open files and locks. Shared by the table of sessions and threads that execute requests; such a thread
-/// also shares the file that it uses, so a file may outlive the session. Thread-safe.
+/// Registered memory of a session, through which a client on this host reads and writes. It lives as long as the
+/// session, and is touched where it is used.
+class staging_memory {
+ public:
+  staging_memory();
+  ~staging_memory();
+  staging_memory(const staging_memory&) = delete;
+  staging_memory& operator=(const staging_memory&) = delete;
+
+  lci::rmr_t remote() const;
+  /// Null if this range is none of the memory.
+  char* at(int64_t place, int64_t size) const;
+
+ private:
+  char* memory_ = nullptr;
+  lci::mr_t region_;
+};
+
+/// Thread-safe. A thread that executes a request keeps the file that it uses, also if the session ends meanwhile.
 class session {
  public:
   /// Adds a file. Returns its handle, or 0 if the client has too many open files.
@@ -38,6 +56,14 @@ class session {
   /// client and not to one of its handles. Returns null and sets `errno` if the descriptor can't be opened.
   std::shared_ptr<const descriptor> lock_holder(const open_file& file);
 
+  /// Made when it is first asked for. Throws what register_memory() throws.
+  const staging_memory& staging();
+
+  /// Held while a staged write is executed. Who takes requests locks it before another thread may take the next one, so
+  /// these writes have the order of their requests.
+  std::mutex writing;
+  uint32_t cut_group = 0;  ///< the last group of which a write was cut short; under `writing`
+
  private:
   static constexpr size_t most_files = 65536;
 
@@ -46,6 +72,7 @@ class session {
   uint64_t last_ = 0;
   std::unordered_map<uint64_t, std::shared_ptr<open_file>> files_;
   std::map<std::pair<dev_t, ino_t>, std::shared_ptr<const descriptor>> locks_;
+  std::unique_ptr<staging_memory> staging_;
 };
 
 /// The sessions by the client's id. Thread-safe.

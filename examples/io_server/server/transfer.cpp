@@ -1,10 +1,10 @@
 #include "transfer.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "file_data.hpp"
 
 namespace io_server {
 
@@ -19,26 +19,6 @@ constexpr size_t n_pieces = 4;
 constexpr double stall_limit = 30;
 /// Seconds that the thread waits for a transfer before it lets another thread lead (on_delay).
 constexpr double delay = 0.002;
-
-ssize_t read_piece(int fd, char* to, size_t size, off_t at) {
-  ssize_t n;
-  while ((n = pread(fd, to, size, at)) < 0 && errno == EINTR) {
-  }
-  return n;
-}
-
-/// Writes a piece. Returns the number of bytes written, which is smaller than `size` after an error, or -1 if none.
-ssize_t write_piece(const open_file& file, const char* from, size_t size, off_t at, bool appends) {
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t n = appends ? ::write(file.fd.get(), from + done, size - done)
-                              : pwrite(file.fd.get(), from + done, size - done, at + static_cast<off_t>(done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return done > 0 ? static_cast<ssize_t>(done) : n;
-    done += static_cast<size_t>(n);
-  }
-  return static_cast<ssize_t>(done);
-}
 
 }  // namespace
 
@@ -107,7 +87,7 @@ int transfer_buffers::file_to_client(int fd, int client, const request& h, size_
     if (!settle(p, client)) return EIO;
     p.disp = total;
     const size_t wanted = std::min(piece_size_, size - total);
-    const ssize_t n = read_piece(fd, p.memory, wanted, h.a + static_cast<off_t>(total));
+    const ssize_t n = read_part(fd, p.memory, wanted, h.a + static_cast<off_t>(total));
     if (n < 0) return total > 0 ? 0 : errno;
     if (n == 0) return 0;
     p.size = static_cast<size_t>(n);
@@ -152,7 +132,7 @@ int transfer_buffers::write(const open_file& file, int client, const request& h,
     }
     piece& p = pieces_[i];
     if (failed_ || !settle(p, client)) break;
-    const ssize_t n = write_piece(file, p.memory, p.size, h.a + static_cast<off_t>(total), appends);
+    const ssize_t n = write_part(file, p.memory, p.size, h.a + static_cast<off_t>(total), appends);
     p.is = state::free;
     if (n < 0) error = errno;
     if (n > 0) total += static_cast<size_t>(n);
@@ -160,7 +140,7 @@ int transfer_buffers::write(const open_file& file, int client, const request& h,
   }
   settle_all(client);
   answer.result = static_cast<int64_t>(total);
-  answer.second = appends ? lseek(file.fd.get(), 0, SEEK_CUR) : h.a + static_cast<int64_t>(total);
+  answer.second = behind_part(file, h.a, static_cast<ssize_t>(total), appends);
   if (failed_) return EIO;
   return total > 0 ? 0 : error;
 }

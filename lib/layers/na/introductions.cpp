@@ -153,9 +153,14 @@ na_addr_t introductions::claim(uint32_t rank, const introduction& other, clock::
     if (claimed_.count(other.who) == 0) {
       if (const na_addr_t known = book.find(other.who); known != NA_ADDR_NULL) return known;
       claimed_[other.who] = rank;
-      // Assign before the claim is sent: the other process may use this connection as soon as it has accepted.
-      class_.unexpected.on_new_peer(rank);
-      mine = book.assign(rank, other.who, other.name);
+      try {
+        // Before the claim is sent: the other one may send by this connection as soon as it has accepted.
+        class_.unexpected.on_new_peer(rank);
+        mine = book.assign(rank, other.who, other.name);
+      } catch (...) {  // no memory: no claim is outstanding for which later searches would wait
+        claimed_.erase(other.who);
+        throw;
+      }
     }
   }
   if (mine != NA_ADDR_NULL) {
