@@ -167,6 +167,8 @@ void remote::fence(int proc) {
 }
 
 void remote::fence_all() {
+  // Memory may be freed next.
+  for (int r = 0; r < link_.size(); ++r) wait_for_direct_gets(r);
   request_state state;
   int failed = -1;
   for (int r = 0; r < link_.size(); ++r) {
