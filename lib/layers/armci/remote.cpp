@@ -65,6 +65,7 @@ class remote::sending {
 void remote::put(const layout& from, const layout& to, int proc, addition what) {
   const size_t size = from.size();
   const bool adds = what.type >= 0;
+  if (!adds && link_.puts_directly() && put_directly(from, to, proc)) return;
   sending messages(*this, proc);
   // A multiple of the largest element, so that no element is cut.
   for (size_t begin_at = 0; begin_at < size;) {

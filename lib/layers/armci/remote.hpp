@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "lib/layers/armci/calls.hpp"
 #include "lib/layers/armci/far_memory.hpp"
@@ -84,6 +85,10 @@ class remote {
   void wait_for_direct_gets(int proc);
   /// Has the network read the memory. False if that is not possible, or not worthwhile.
   bool get_directly(const layout& from, const layout& to, int proc, request_state* state);
+  /// Has the network write the memory, and waits until it has. False if that is not possible, or not worthwhile.
+  bool put_directly(const layout& from, const layout& to, int proc);
+  /// The memory of the far side of a transfer by the network between these layouts; nothing if one can't be.
+  std::optional<far_memory::place> direct_place(const layout& far, const layout& here, int proc, size_t least_size);
   /// Waits if too many bytes of gets are under way from a process.
   void limit(int proc, size_t bytes);
   void begin_fence(int proc, request_state& state);
