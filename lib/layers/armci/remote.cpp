@@ -1,4 +1,4 @@
-// Puts, accumulates, read-modify-writes and fences. Gets are in remote_get.cpp.
+// Puts, accumulates, read-modify-writes and fences. Gets, and puts by the network, are in remote_get.cpp.
 #include "lib/layers/armci/remote.hpp"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Operations on memory of other hosts, as the process that asks for them sees them. All of one process's requests to
 // another are messages of one ordered stream, applied in that order. Puts and accumulates leave in messages that hold
 // copies of their data, so they are locally complete when posted; data of any shape fills as few messages as it needs.
-// Where no request is outstanding that a large get must follow, the network reads the memory itself; what would change
-// that memory then waits for the end of the get.
+// Where no request is outstanding that a large transfer must follow, the network moves it: what would change the memory
+// waits for the end of a get, and a put returns when it is complete.
 #pragma once
 
 #include <atomic>

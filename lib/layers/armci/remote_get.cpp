@@ -1,6 +1,6 @@
 // Gets from other hosts. Most are requests that name bytes of the target, each answered by as many messages as its data
 // fills. A request is handled after all earlier puts; its answers read the memory then, so later puts do not disturb it.
-// Large ones are done by the network, if the memory is known and no earlier put can be outstanding.
+// Large gets and puts are done by the network, if the memory is known and no earlier put can be outstanding.
 #include <algorithm>
 
 #include "lib/layers/armci/errors.hpp"
