@@ -33,7 +33,7 @@ constexpr int64_t longest_sleep = 100000;
 constexpr int64_t shortest_slice = 50, longest_slice = 1000;
 constexpr int rounds_between_looks = 32;
 // Sleeps, in us, beside a program that polls.
-constexpr int64_t shortest_aside = 50, longest_aside = 2000;
+constexpr int64_t shortest_aside = 50, longest_aside = 500;
 
 }  // namespace
 

@@ -112,7 +112,7 @@ void ARMCI_Error(const char* message, int code) {
   lci::abort_x(code == 0 ? 1 : code).message(text)();
 }
 
-// Copies within a host are direct, but other processes' memory counts as shared only where domains say so.
+// Other answers would have Global Arrays mirror arrays in each domain.
 int PARMCI_Uses_shm(void) { return 0; }
 ARMCI_TWIN(Uses_shm);
 int ARMCI_Uses_shm_grp(ARMCI_Group*) { return 0; }

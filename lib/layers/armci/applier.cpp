@@ -1,5 +1,7 @@
 #include "lib/layers/armci/applier.hpp"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -28,9 +30,12 @@ int64_t nanoseconds() {
 
 }  // namespace
 
-bool applier::is_useful() {
+bool applier::is_useful(int neighbours) {
   if (const char* const text = std::getenv("ARMCI_APPLIER")) return text[0] == '1';
-  return std::thread::hardware_concurrency() >= processors_needed;
+  const unsigned mine = std::thread::hardware_concurrency();
+  // Launchers that bind processes give each its own processors.
+  const bool bound = static_cast<long>(mine) < sysconf(_SC_NPROCESSORS_ONLN);
+  return (bound ? mine : mine / static_cast<unsigned>(neighbours)) >= processors_needed;
 }
 
 applier::applier(int n, size_t largest, handler handle)

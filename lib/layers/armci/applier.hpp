@@ -35,9 +35,10 @@ class applier {
   /// one before it was so a short time ago: then more will arrive meanwhile. Otherwise the caller handles it.
   bool take(int source, const std::byte* bytes, size_t size, bool worth);
 
-  /// Whether this process has a processor for the thread, besides those for the program and for receiving. The
-  /// environment variable ARMCI_APPLIER, 0 or 1, decides instead.
-  static bool is_useful();
+  /// Whether this process has a processor for the thread, besides those for the program and for receiving, if
+  /// `neighbours` processes of the host share those that it may use. The environment variable ARMCI_APPLIER, 0 or 1,
+  /// decides instead.
+  static bool is_useful(int neighbours);
 
  private:
   struct entry {

@@ -24,7 +24,9 @@ context::context()
   net.on_failure = [this](int proc) { far.on_failure(proc); };
   // Within one host nobody needs another's help.
   if (!mem.all_near()) {
-    served.apply_in_background();
+    int neighbours = 0;
+    for (int r = 0; r < size(); ++r) neighbours += mem.is_near(r) ? 1 : 0;
+    served.apply_in_background(neighbours);
     net.serve_in_background();
   }
   // Nobody sends a request before all can serve it.

@@ -12,8 +12,7 @@ namespace {
 /// Between hosts, all data goes in packets: over TCP larger ones than the core's are twice as fast. Over libfabric they
 /// would exceed what its providers send at once.
 constexpr size_t least_packet = size_t{32} << 10;
-size_t least_packet_of(lci::runtime_t r) {
-  const lci::attr_backend_t between_hosts = lci::get_default_net_context_x().runtime(r)().get_attr_backend();
+size_t least_packet_of(lci::attr_backend_t between_hosts) {
   return between_hosts == lci::attr_backend_t::ofi ? 0 : least_packet;
 }
 }  // namespace
@@ -39,8 +38,12 @@ link::link(receiver receive) {
   try {
     me_ = lci::get_rank_me_x().runtime(runtime_)();
     size_ = lci::get_rank_n_x().runtime(runtime_)();
+    const lci::attr_backend_t between_hosts = lci::get_default_net_context_x().runtime(runtime_)().get_attr_backend();
+    // Over TCP, messages are as fast, and a put that waits for its end would have the network idle meanwhile.
+    puts_directly_ = between_hosts != lci::attr_backend_t::tcp && between_hosts != lci::attr_backend_t::shm;
     auto pool = lci::alloc_packet_pool_x();
-    pool_ = pool.packet_size(std::max(pool.args().attr.packet_size, least_packet_of(runtime_))).runtime(runtime_)();
+    pool_ =
+        pool.packet_size(std::max(pool.args().attr.packet_size, least_packet_of(between_hosts))).runtime(runtime_)();
     device_ = lci::alloc_device_x().packet_pool(pool_).runtime(runtime_)();
     packet_size_ = lci::get_max_bcopy_size_x().packet_pool(pool_).runtime(runtime_)();
     failed_ = std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(size_));
@@ -109,16 +112,9 @@ void link::send(int rank, box to, packet&& p, bool from_receiver) {
   mine.memory_ = nullptr;  // the post has given it back
 }
 
-void link::get(int rank, void* to, const lci::layout_t* to_layout, size_t size, lci::rmr_t key, uint64_t offset,
-               const lci::layout_t* from_layout, lci::comp_t end, void* context) {
+template <class Post>
+void link::post_until_taken(int rank, const Post& post) {
   if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
-  const auto post = lci::post_get_x(rank, to, size, end, offset, key)
-                        .layout(to_layout)
-                        .remote_layout(from_layout)
-                        .user_context(context)
-                        .allow_done(false)
-                        .device(device_)
-                        .runtime(runtime_);
   try {
     while (post().is_retry()) {
       progress();
@@ -128,6 +124,29 @@ void link::get(int rank, void* to, const lci::layout_t* to_layout, size_t size, 
     note_failure(e.failed_rank());
     throw_failed(rank);
   }
+}
+
+void link::get(int rank, void* to, const lci::layout_t* to_layout, size_t size, lci::rmr_t key, uint64_t offset,
+               const lci::layout_t* from_layout, lci::comp_t end, void* context) {
+  post_until_taken(rank, lci::post_get_x(rank, to, size, end, offset, key)
+                             .layout(to_layout)
+                             .remote_layout(from_layout)
+                             .user_context(context)
+                             .allow_done(false)
+                             .device(device_)
+                             .runtime(runtime_));
+}
+
+void link::put(int rank, const void* from, const lci::layout_t* from_layout, size_t size, lci::rmr_t key,
+               uint64_t offset, const lci::layout_t* to_layout, lci::comp_t end, void* context) {
+  post_until_taken(rank, lci::post_put_x(rank, from, size, end, offset, key)
+                             .layout(from_layout)
+                             .remote_layout(to_layout)
+                             .comp_semantic(lci::comp_semantic_t::remote)
+                             .user_context(context)
+                             .allow_done(false)
+                             .device(device_)
+                             .runtime(runtime_));
 }
 
 void link::send_long(int rank, const void* head, size_t head_size, const void* body, size_t size) {

@@ -83,6 +83,11 @@ class link {
   /// signalled then.
   void get(int rank, void* to, const lci::layout_t* to_layout, size_t size, lci::rmr_t key, uint64_t offset,
            const lci::layout_t* from_layout, lci::comp_t end, void* context);
+  /// Likewise writes it. `end` is signalled when the bytes are there.
+  void put(int rank, const void* from, const lci::layout_t* from_layout, size_t size, lci::rmr_t key, uint64_t offset,
+           const lci::layout_t* to_layout, lci::comp_t end, void* context);
+  /// Whether large puts are faster by the network than as messages.
+  bool puts_directly() const { return puts_directly_; }
   /// A message of any size, `head` and `body`, to the target's inbox. Returns when both may be reused.
   void send_long(int rank, const void* head, size_t head_size, const void* body, size_t size);
 
@@ -131,7 +136,11 @@ class link {
   lci::stream_t requests_, messages_;
   lci::comp_t events_;
   std::unique_ptr<slot> slots_[3];
+  template <class Post>
+  void post_until_taken(int rank, const Post& post);
+
   int me_ = 0, size_ = 1;
+  bool puts_directly_ = false;
   size_t packet_size_ = 0;
   std::unique_ptr<std::atomic<bool>[]> failed_;
 };

@@ -1,4 +1,4 @@
-// Puts, accumulates, read-modify-writes and fences. Gets are in remote_get.cpp.
+// Puts, accumulates, read-modify-writes and fences. Gets, and puts by the network, are in remote_get.cpp.
 #include "lib/layers/armci/remote.hpp"
 
 #include <algorithm>
@@ -65,6 +65,7 @@ class remote::sending {
 void remote::put(const layout& from, const layout& to, int proc, addition what) {
   const size_t size = from.size();
   const bool adds = what.type >= 0;
+  if (!adds && link_.puts_directly() && put_directly(from, to, proc)) return;
   sending messages(*this, proc);
   // A multiple of the largest element, so that no element is cut.
   for (size_t begin_at = 0; begin_at < size;) {
@@ -167,6 +168,8 @@ void remote::fence(int proc) {
 }
 
 void remote::fence_all() {
+  // Memory may be freed next.
+  for (int r = 0; r < link_.size(); ++r) wait_for_direct_gets(r);
   request_state state;
   int failed = -1;
   for (int r = 0; r < link_.size(); ++r) {

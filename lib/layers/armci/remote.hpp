@@ -1,12 +1,13 @@
 // Operations on memory of other hosts, as the process that asks for them sees them. All of one process's requests to
 // another are messages of one ordered stream, applied in that order. Puts and accumulates leave in messages that hold
 // copies of their data, so they are locally complete when posted; data of any shape fills as few messages as it needs.
-// Where no request is outstanding that a large get must follow, the network reads the memory itself; what would change
-// that memory then waits for the end of the get.
+// Where no request is outstanding that a large transfer must follow, the network moves it: what would change the memory
+// waits for the end of a get, and a put returns when it is complete.
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "lib/layers/armci/calls.hpp"
 #include "lib/layers/armci/far_memory.hpp"
@@ -84,6 +85,10 @@ class remote {
   void wait_for_direct_gets(int proc);
   /// Has the network read the memory. False if that is not possible, or not worthwhile.
   bool get_directly(const layout& from, const layout& to, int proc, request_state* state);
+  /// Has the network write the memory, and waits until it has. False if that is not possible, or not worthwhile.
+  bool put_directly(const layout& from, const layout& to, int proc);
+  /// The memory of the far side of a transfer by the network between these layouts; nothing if one can't be.
+  std::optional<far_memory::place> direct_place(const layout& far, const layout& here, int proc, size_t least_size);
   /// Waits if too many bytes of gets are under way from a process.
   void limit(int proc, size_t bytes);
   void begin_fence(int proc, request_state& state);

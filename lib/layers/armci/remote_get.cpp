@@ -1,6 +1,6 @@
 // Gets from other hosts. Most are requests that name bytes of the target, each answered by as many messages as its data
 // fills. A request is handled after all earlier puts; its answers read the memory then, so later puts do not disturb it.
-// Large ones are done by the network, if the memory is known and no earlier put can be outstanding.
+// Large gets and puts are done by the network, if the memory is known and no earlier put can be outstanding.
 #include <algorithm>
 
 #include "lib/layers/armci/errors.hpp"
@@ -14,6 +14,8 @@ namespace {
 constexpr size_t at_once = size_t{64} << 10, under_way = size_t{8} << 20;
 /// Bytes from which the network reads the memory itself, and of each contiguous part of it: below, messages are faster.
 constexpr size_t least_direct = size_t{64} << 10, least_direct_part = size_t{8} << 10;
+/// Likewise of puts, which wait for a round trip, so that what follows them need not.
+constexpr size_t least_direct_put = size_t{256} << 10;
 }  // namespace
 
 class remote::direct_end final : public lci::comp_impl_t {
@@ -44,26 +46,51 @@ void remote::wait_for_direct_gets(int proc) {
   link_.wait(-1, [&] { return state.pending.load(std::memory_order_acquire) == 0; });  // A1
 }
 
-bool remote::get_directly(const layout& from, const layout& to, int proc, request_state* state) {
-  const size_t size = from.size();
-  if (size < least_direct || from.is_list() || to.is_list()) return false;
-  if (std::min(from.count[0], to.count[0]) < least_direct_part) return false;
-  process& p = procs_[proc];
+std::optional<far_memory::place> remote::direct_place(const layout& far, const layout& here, int proc,
+                                                      size_t least_size) {
+  if (far.size() < least_size || far.is_list() || here.is_list()) return std::nullopt;
+  if (std::min(far.count[0], here.count[0]) < least_direct_part) return std::nullopt;
+  const process& p = procs_[proc];
   // An earlier put or accumulate may not have been applied yet.
   if (p.unfenced.load(std::memory_order_acquire) || p.acknowledgements.pending.load(std::memory_order_acquire) != 0)
-    return false;
-  const extent e = extent_of(from);
-  const auto place = known_.find(proc, e.begin, e.end);
+    return std::nullopt;
+  const extent e = extent_of(far);
+  return known_.find(proc, e.begin, e.end);
+}
+
+bool remote::get_directly(const layout& from, const layout& to, int proc, request_state* state) {
+  const auto place = direct_place(from, to, proc, least_direct);
+  if (!place) return false;
   const core_layout there(from), here(to);
-  if (!place || !there.exists() || !here.exists()) return false;
+  if (!there.exists() || !here.exists()) return false;
+  process& p = procs_[proc];
   const uint32_t token = calls_.begin(proc, {}, 0, {state, &p.gets, &all_gets_, &p.direct_gets});
   try {
-    link_.get(proc, to.base, here.get(), size, place->key, place->offset, there.get(), lci::comp_t(direct_end_.get()),
-              reinterpret_cast<void*>(uintptr_t{token}));
+    link_.get(proc, to.base, here.get(), from.size(), place->key, place->offset, there.get(),
+              lci::comp_t(direct_end_.get()), reinterpret_cast<void*>(uintptr_t{token}));
   } catch (...) {
     calls_.drop(token);
     throw;
   }
+  return true;
+}
+
+bool remote::put_directly(const layout& from, const layout& to, int proc) {
+  const auto place = direct_place(to, from, proc, least_direct_put);
+  if (!place) return false;
+  const core_layout there(to), here(from);
+  if (!there.exists() || !here.exists()) return false;
+  wait_for_direct_gets(proc);
+  request_state state;
+  const uint32_t token = calls_.begin(proc, {}, 0, {&state});
+  try {
+    link_.put(proc, from.base, here.get(), to.size(), place->key, place->offset, there.get(),
+              lci::comp_t(direct_end_.get()), reinterpret_cast<void*>(uintptr_t{token}));
+  } catch (...) {
+    calls_.drop(token);
+    throw;
+  }
+  wait(state, proc);
   return true;
 }
 

@@ -19,7 +19,8 @@ class server {
   server(link& l, memory& m, mutexes& x);
   /// Accumulates that follow each other closely are applied by a thread of their own from now on, if this process has a
   /// processor for it.
-  void apply_in_background();
+  /// `neighbours`: processes of this host, with this one.
+  void apply_in_background(int neighbours);
   /// A request. It must not throw.
   void receive(int source, const std::byte* bytes, size_t size) noexcept;
 

@@ -294,6 +294,19 @@ void large_get(world& w, int proc) {
   for (size_t i = 0; i < rows; ++i) check("large get", got.data() + i * here, before.data() + i * there, row);
 }
 
+/// A put that the network may do by itself, since nothing is outstanding, and what follows it.
+void large_put(world& w, int proc) {
+  EXPECT_EQ(ARMCI_Fence(proc), 0);
+  const size_t n = (256 << 10) + 8 * w.up_to(20000), at = w.up_to((part - n) / 8) * 8;
+  const auto bytes = some_bytes(w, n);
+  EXPECT_EQ(ARMCI_Put(const_cast<char*>(bytes.data()), w.mine(proc) + at, static_cast<int>(n), proc), 0);
+  std::copy(bytes.begin(), bytes.end(), w.model[static_cast<size_t>(proc)].begin() + static_cast<long>(at));
+  add_longs(w, proc, at + n - 8, 8);
+  std::vector<char> got(n);
+  EXPECT_EQ(ARMCI_Get(w.mine(proc) + at, got.data(), static_cast<int>(n), proc), 0);
+  check("get after a large put", got.data(), w.model[static_cast<size_t>(proc)].data() + at, n);
+}
+
 /// To numbers that all use: the sum of all is checked at the end. Small integers, which doubles add exactly.
 void accumulate_shared(world& w, int proc) {
   const size_t n = 1 + w.up_to(w.up_to(3) == 0 ? shared_numbers - 1 : 30), at = w.up_to(shared_numbers - n);
@@ -422,7 +435,10 @@ void run(long operations, unsigned long seed) {
         burst_of_accumulates(w, proc);
         break;
       case 12:
-        if (w.up_to(3) == 0) large_get(w, proc);
+        if (const size_t choice = w.up_to(7); choice < 2)
+          large_get(w, proc);
+        else if (choice == 2)
+          large_put(w, proc);
         break;
       default:
         EXPECT_EQ(w.up_to(1) == 0 ? ARMCI_Fence(proc) : ARMCI_AllFence(), 0);
