@@ -47,9 +47,16 @@ template <class T, template <class> class Atom = std::atomic, class Futex = os_f
 class signal_cell {
  public:
   void put(const T& value) {
+    put_by([&value](T& to) { to = value; });
+  }
+  /// The same for a value that `write(T&)` writes, perhaps twice.
+  template <class Write>
+  LCI_ALWAYS_INLINE void put_by(Write write) {
     uint32_t s = state_.load(std::memory_order_relaxed);
     for (;;) {
       if (LCI_UNLIKELY(s & (claimed | ready))) {
+        T value;
+        write(value);
         if (put_early(value)) return;
         s = state_.load(std::memory_order_relaxed);
       } else if (LCI_LIKELY(state_.compare_exchange_weak(s, s | claimed,
@@ -58,7 +65,7 @@ class signal_cell {
         break;
       }
     }
-    value_ = value;
+    write(value_);
     state_.store(ready, std::memory_order_release);  // R1: pairs with A1 in take()
     if (LCI_UNLIKELY(s & asleep)) Futex::wake_all(&state_);
   }

@@ -25,11 +25,11 @@ void comp_port::signal(lci::status_t s) {
   // A receive into a medium buffer.
   thread_state& mine = my_state();
   add_one(mine.of_id[id_of(s.tag)].delivered);
-  LCI_request_t r;
-  begin_request(r, flag_of(s), s.rank, user_tag_of(s.tag), LCI_MEDIUM);
-  r.data.mbuffer = {s.buffer, s.size};
-  r.user_context = s.user_context;
-  owner_.deliver_end(r, mine);
+  owner_.deliver_end(mine, [&s](LCI_request_t& r) {
+    begin_request(r, flag_of(s), s.rank, user_tag_of(s.tag), LCI_MEDIUM);
+    r.data.mbuffer = {s.buffer, s.size};
+    r.user_context = s.user_context;
+  });
 }
 
 comp_table::comp_table()

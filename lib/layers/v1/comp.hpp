@@ -61,8 +61,9 @@ class comp {
   }
   /// The same, by the thread with this state; inline for the objects that most often get what has arrived.
   void deliver_arrival(const LCI_request_t& request, const thread_state& mine);
-  /// Likewise for the ends of operations that this process has posted.
-  void deliver_end(const LCI_request_t& request, const thread_state& mine);
+  /// Likewise for the ends of operations that this process has posted. `write(LCI_request_t&)` writes the request.
+  template <class Write>
+  void deliver_end(const thread_state& mine, Write write);
 
   const kind what;
   const LCI_device_t device;  ///< null if it was created without one
@@ -119,8 +120,15 @@ LCI_ALWAYS_INLINE inline void comp::deliver_arrival(const LCI_request_t& request
   shape_ == shape::handler ? static_cast<handler*>(this)->function(request) : take(request);
   ring(mine);
 }
-LCI_ALWAYS_INLINE inline void comp::deliver_end(const LCI_request_t& request, const thread_state& mine) {
-  shape_ == shape::single_sync ? static_cast<single_sync*>(this)->cell.put(request) : take(request);
+template <class Write>
+LCI_ALWAYS_INLINE inline void comp::deliver_end(const thread_state& mine, Write write) {
+  if (shape_ == shape::single_sync) {
+    static_cast<single_sync*>(this)->cell.put_by(write);
+  } else {
+    LCI_request_t request;
+    write(request);
+    take(request);
+  }
   ring(mine);
 }
 

@@ -62,14 +62,16 @@ LCI_ALWAYS_INLINE inline void give_back(record* r, thread_state& mine) {
   if (LCI_UNLIKELY(++mine.n_free_records > 2 * batch)) hand_on(mine, batch);
 }
 
-/// The request of a record, to its object; then the record is free, also if a handler throws.
-LCI_ALWAYS_INLINE inline void end(record* r, thread_state& mine) {
+/// Hands a record's request, which `write(LCI_request_t&)` writes, to its object; then the record is free, also if a
+/// handler throws.
+template <class Write>
+LCI_ALWAYS_INLINE inline void end(record* r, thread_state& mine, Write write) {
   struct giving_back {
     record* r;
     thread_state& mine;
     ~giving_back() { give_back(r, mine); }
   } const guard{r, mine};
-  r->to->deliver_end(r->request, mine);
+  r->to->deliver_end(mine, write);
 }
 
 }  // namespace
@@ -99,10 +101,12 @@ void record::signal(lci::status_t s) {
       LCI_LIKELY(s.size == 8)) {
     thread_state& mine = my_state();
     add_one(mine.of_id[id_of(s.tag)].delivered);
-    begin_request(request, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
-    LCI_short_t& word = request.data.immediate;
-    word.words[1] = word.words[2] = word.words[3] = 0;
-    return end(this, mine);
+    return end(this, mine, [this, &s](LCI_request_t& r) {
+      begin_request(r, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
+      r.data.immediate.words[0] = request.data.immediate.words[0];
+      r.data.immediate.words[1] = r.data.immediate.words[2] = r.data.immediate.words[3] = 0;
+      r.user_context = request.user_context;
+    });
   }
   signal_other(s);
 }
@@ -123,7 +127,7 @@ void record::signal_other(const lci::status_t& s) {
       request.data.lbuffer.length = s.size;
     }
   }
-  end(this, my_state());
+  end(this, my_state(), [this](LCI_request_t& r) { r = request; });
 }
 
 void undo(record* r) {
