@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/layers/ccs/page_counts.hpp"
 
 namespace ccs {
 
@@ -77,28 +79,37 @@ class registration_table {
 
  private:
   struct region {
-    uintptr_t begin, end;
-    uint64_t id;
+    region(uintptr_t b, uintptr_t e, size_t n_pages) : begin(b), end(e), users(n_pages) {}
+    const uintptr_t begin, end;
+    uint64_t id = 0;
     lci::mr_t mr;
     lci::rmr_t rmr;
-    std::vector<uint32_t> users;    // of each page
-    size_t used = 0;                // pages with users
+    page_counts users;
     uint64_t stamp = 0;             // when it has lost its last user
     std::vector<unsigned> holders;  // by node: keys lent
-    size_t pages() const { return users.size(); }
+    size_t pages() const { return users.pages(); }
+    size_t unused() const { return users.pages() - users.used(); }
   };
   using region_map = std::map<uintptr_t, std::unique_ptr<region>>;  // by begin; they do not overlap
 
-  region* find(uintptr_t address) const;
+  /// The region of a byte; null if there is none.
+  region* find(uintptr_t address) const {
+    if (LCI_LIKELY(last_ != nullptr && address - last_->begin < last_->end - last_->begin)) return last_;
+    return search(address);
+  }
+  region* search(uintptr_t address) const;
   region* find_used(uintptr_t address) const;
   /// A region without a registration, which its owner opens.
   std::unique_ptr<region> make(uintptr_t begin, uintptr_t end) const;
   void open(region& r);
   /// Ends the registration.
   void close(region& r);
-  /// Counts users of the pages of a region from `begin` to `end`; returns whether a page had none.
-  void count_users(region& r, uintptr_t begin, uintptr_t end);
-  bool has_unused(const region& r, uintptr_t begin, uintptr_t end) const;
+  /// Counts a user more or less of the pages of a region from `begin` to `end`. The counts are prepared.
+  void count(region& r, uintptr_t begin, uintptr_t end, bool more) noexcept;
+  size_t page_of(const region& r, uintptr_t address) const { return (address - r.begin) >> page_bits_; }
+  bool has_unused(const region& r, uintptr_t begin, uintptr_t end) const {
+    return r.users.has_unused(page_of(r, begin), page_of(r, end));
+  }
   /// Replaces a region whose unused pages may have changed by new ones of its used pages and of [begin, end).
   void renew(region_map::iterator at, uintptr_t begin, uintptr_t end, endings& ended);
   /// Removes a region. If it throws for want of memory, nothing has changed.
@@ -108,9 +119,11 @@ class registration_table {
 
   const lci::device_t device_;
   const size_t n_nodes_;
+  const unsigned page_bits_;
   const uintptr_t page_;
   mutable std::mutex mutex_;
   region_map regions_;
+  mutable region* last_ = nullptr;             // that was found last
   std::list<std::unique_ptr<region>> ending_;  // until their keys have been given back
   std::atomic<size_t> n_ending_{0};
   size_t threshold_, unused_pages_ = 0, pages_ = 0;
