@@ -68,7 +68,7 @@ void registration_table::count(region& r, uintptr_t begin, uintptr_t end, bool m
 
 void registration_table::add(uintptr_t address, size_t size, endings& ended) {
   const uintptr_t begin = address & ~(page_ - 1), end = (address + size + page_ - 1) & ~(page_ - 1);
-  std::lock_guard guard(mutex_);
+  std::lock_guard guard(lock_);
   // First everything that may fail, then the counts.
   for (uintptr_t at = begin; at < end;) {
     if (region* const r = find(at)) {
@@ -101,7 +101,7 @@ void registration_table::add(uintptr_t address, size_t size, endings& ended) {
 
 bool registration_table::remove(uintptr_t address, size_t size, endings& ended) {
   const uintptr_t begin = address & ~(page_ - 1), end = (address + size + page_ - 1) & ~(page_ - 1);
-  std::lock_guard guard(mutex_);
+  std::lock_guard guard(lock_);
   for (uintptr_t at = begin; at < end;) {
     region* const r = find(at);
     if (r == nullptr) return false;
@@ -192,13 +192,13 @@ void registration_table::end_oldest(endings& ended) noexcept {
 }
 
 void registration_table::set_threshold(size_t bytes, endings& ended) {
-  std::lock_guard guard(mutex_);
+  std::lock_guard guard(lock_);
   threshold_ = bytes;
   end_oldest(ended);
 }
 
 registration_table::stats registration_table::get_stats() const {
-  std::lock_guard guard(mutex_);
+  std::lock_guard guard(lock_);
   stats s = calls_;
   s.registered = pages_ << page_bits_;
   s.unused = unused_pages_ << page_bits_;
@@ -207,12 +207,12 @@ registration_table::stats registration_table::get_stats() const {
 
 bool registration_table::covers(uintptr_t begin, uintptr_t end) const {
   if (begin >= end) return true;
-  std::lock_guard guard(mutex_);
+  std::lock_guard guard(lock_);
   return find_used(begin) != nullptr && find_used(end - 1) != nullptr;
 }
 
 void registration_table::returned(int node, uint64_t id) {
-  std::lock_guard guard(mutex_);
+  std::lock_guard guard(lock_);
   const auto at = std::find_if(ending_.begin(), ending_.end(), [=](const auto& r) { return r->id == id; });
   if (at == ending_.end()) return;
   region& r = **at;

@@ -12,6 +12,7 @@
 
 #include "lci.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/ccs/page_counts.hpp"
 
 namespace ccs {
@@ -64,7 +65,7 @@ class registration_table {
   /// message is posted before any that takes the key back.
   template <class Reply>
   void lend(int node, uintptr_t address, Reply reply) {
-    std::lock_guard guard(mutex_);
+    std::lock_guard guard(lock_);
     piece p;
     if (region* r = find_used(address)) {
       p = {r->id, r->begin, r->end, r->rmr};
@@ -121,7 +122,7 @@ class registration_table {
   const size_t n_nodes_;
   const unsigned page_bits_;
   const uintptr_t page_;
-  mutable std::mutex mutex_;
+  mutable lci::spinlock lock_;  // whose waiters yield, as it is held while the network registers memory
   region_map regions_;
   mutable region* last_ = nullptr;             // that was found last
   std::list<std::unique_ptr<region>> ending_;  // until their keys have been given back
