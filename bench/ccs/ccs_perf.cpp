@@ -1,7 +1,7 @@
 // Measures CCS between two processes, beside the core in the same processes, and beside loops written by hand. Process
 // 0 prints a line for each figure: its name, the median of some rounds, a unit.
 //
-//   lcirun -n 2 ccs_perf
+//   lcirun -n 2 ccs_perf [messages] [memory] [descriptions] [registration]
 #include <ccs.h>
 
 #include <algorithm>
@@ -231,7 +231,10 @@ void registration() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const auto wants = [=](const char* part) {
+    return argc == 1 || std::any_of(argv + 1, argv + argc, [=](const char* a) { return std::strcmp(a, part) == 0; });
+  };
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   check(CCS_init());
   lci::g_runtime_init();
@@ -254,10 +257,10 @@ int main() {
   lci::allgather(&mine, all, sizeof mine);
   core_window = all[1];
   check(CCS_barrier());
-  messages();
-  remote_memory();
-  descriptions();
-  registration();
+  if (wants("messages")) messages();
+  if (wants("memory")) remote_memory();
+  if (wants("descriptions")) descriptions();
+  if (wants("registration")) registration();
   lci::barrier();
   lci::deregister_memory(&mr);
   lci::free_comp(&handler);

@@ -34,6 +34,7 @@ enum class received { whole, not_yet, end, broken };
 /// Receives a text of `size` bytes, and never reads more.
 received receive_text(int fd, std::string& text, size_t size) {
   char bytes[64];
+  text.reserve(size);  // before bytes are taken from the socket, which could not be stored
   while (text.size() < size) {
     const ssize_t n = recv(fd, bytes, std::min(sizeof bytes, size - text.size()), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;

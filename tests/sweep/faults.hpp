@@ -54,10 +54,12 @@ enum class call {
   end
 };
 
+/// For wrappers that are called before AddressSanitizer has mapped its shadow memory.
+#define SWEEP_UNCHECKED __attribute__((no_sanitize("address")))
 #define SWEEP_API __attribute__((visibility("default")))  // called by a library that wraps another one
 
 /// Counts a call. Returns the errno with which it must fail, or 0 if the real function is to be called.
-SWEEP_API int count(call which);
+SWEEP_API SWEEP_UNCHECKED int count(call which);
 /// Adds `more` to the number of a library's objects that are alive.
 SWEEP_API void count_objects(int more);
 int objects();

@@ -1,4 +1,4 @@
-// The registration cache: which pages are registered, with how many users, and by which registrations of the network.
+// Memory that this process has registered: which pages, how often, and with which registrations of the network.
 #pragma once
 
 #include <atomic>
@@ -11,17 +11,20 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/ccs/page_counts.hpp"
 
 namespace ccs {
 
-/// The registered pages, each with the number of its users. A page without users stays registered, so that its next
-/// user causes no registration. If the bytes of such pages exceed a threshold, the table ends registrations none of
-/// whose pages has users, the least recently used first. Before a page without users is used again, the table queries
-/// the core whether its mapping has changed since it was registered; if so, it registers the page again.
+/// Registered pages, each with the number of its users. A page without users stays registered, so that the next user
+/// costs no call of the network, until the bytes of such pages exceed a threshold; then registrations whose pages all
+/// have no users are ended, the oldest first. Before pages without users are used again, the core is asked whether
+/// they are still what was registered; if not, they are registered anew.
 ///
-/// Other processes hold keys of registrations. Before a registration ends, its keys are revoked at all holders;
-/// meanwhile it gets no new users. Owned by `process`. Thread-safe. Under its lock the table calls the core only to
-/// register memory and to send a reply to a process that requests a key.
+/// Other processes get keys of registrations. One that is to end is first taken back from all of them: it takes no new
+/// users meanwhile. Thread-safe; no call of the core is made under the lock but registering and the reply to a
+/// process that asks for a key.
 class registration_table {
  public:
   explicit registration_table(lci::device_t device, size_t n_nodes, size_t threshold);
@@ -33,13 +36,13 @@ class registration_table {
     size_t registered = 0, unused = 0;  // bytes
     unsigned long registrations = 0, deregistrations = 0;
   };
-  /// The description of a registration that other processes get.
+  /// A registration as other processes know it.
   struct piece {
     uint64_t id = 0;  // 0: none
     uint64_t begin = 0, end = 0;
     lci::rmr_t rmr;
   };
-  /// A registration that ends, and the processes at which its keys must be revoked.
+  /// Keys that have to be taken back.
   struct ending {
     uint64_t id;
     std::vector<int> holders;
@@ -56,13 +59,13 @@ class registration_table {
   void set_threshold(size_t bytes, endings& ended);
   stats get_stats() const;
 
-  /// Whether the first and the last page of a range have users.
+  /// Whether both ends of a range have users.
   bool covers(uintptr_t begin, uintptr_t end) const;
-  /// Makes `node` a holder of the registration that contains the address. Passes the registration to `reply` under the
-  /// lock, so that the reply is posted before any message that revokes the key.
+  /// The registration of a byte, of which `node` becomes a holder; passes it to `reply` under the lock, so that the
+  /// message is posted before any that takes the key back.
   template <class Reply>
   void lend(int node, uintptr_t address, Reply reply) {
-    std::lock_guard guard(mutex_);
+    std::lock_guard guard(lock_);
     piece p;
     if (region* r = find_used(address)) {
       p = {r->id, r->begin, r->end, r->rmr};
@@ -70,36 +73,45 @@ class registration_table {
     }
     reply(p);  // does not throw
   }
-  /// Handles a node's reply that it has deleted a revoked key.
+  /// The node has given a key back.
   void returned(int node, uint64_t id);
-  /// Whether registrations wait for the return of revoked keys.
+  /// Whether registrations wait for keys that were lent.
   bool has_ending() const { return n_ending_.load(std::memory_order_acquire) > 0; }
 
  private:
   struct region {
-    uintptr_t begin, end;
-    uint64_t id;
+    region(uintptr_t b, uintptr_t e, size_t n_pages) : begin(b), end(e), users(n_pages) {}
+    const uintptr_t begin, end;
+    uint64_t id = 0;
     lci::mr_t mr;
     lci::rmr_t rmr;
-    std::vector<uint32_t> users;    // by page
-    size_t used = 0;                // number of pages with users
-    uint64_t stamp = 0;             // logical time at which it lost its last user
-    std::vector<unsigned> holders;  // by node: number of keys it holds
-    size_t pages() const { return users.size(); }
+    page_counts users;
+    uint64_t stamp = 0;             // when it has lost its last user
+    std::vector<unsigned> holders;  // by node: keys lent
+    size_t pages() const { return users.pages(); }
+    size_t unused() const { return users.pages() - users.used(); }
   };
-  using region_map = std::map<uintptr_t, std::unique_ptr<region>>;  // by first address; not overlapping
+  using region_map = std::map<uintptr_t, std::unique_ptr<region>>;  // by begin; they do not overlap
 
-  region* find(uintptr_t address) const;
+  /// The region of a byte; null if there is none.
+  region* find(uintptr_t address) const {
+    if (LCI_LIKELY(last_ != nullptr && address - last_->begin < last_->end - last_->begin)) return last_;
+    return search(address);
+  }
+  region* search(uintptr_t address) const;
   region* find_used(uintptr_t address) const;
   /// A region without a registration, which its owner opens.
   std::unique_ptr<region> make(uintptr_t begin, uintptr_t end) const;
   void open(region& r);
   /// Ends the registration.
   void close(region& r);
-  /// Counts users of the pages of a region from `begin` to `end`; returns whether a page had none.
-  void count_users(region& r, uintptr_t begin, uintptr_t end);
-  bool has_unused(const region& r, uintptr_t begin, uintptr_t end) const;
-  /// Ends a region whose mapping may have changed, and registers its used pages and [begin, end) again.
+  /// Counts a user more or less of the pages of a region from `begin` to `end`. The counts are prepared.
+  void count(region& r, uintptr_t begin, uintptr_t end, bool more) noexcept;
+  size_t page_of(const region& r, uintptr_t address) const { return (address - r.begin) >> page_bits_; }
+  bool has_unused(const region& r, uintptr_t begin, uintptr_t end) const {
+    return r.users.has_unused(page_of(r, begin), page_of(r, end));
+  }
+  /// Replaces a region whose unused pages may have changed by new ones of its used pages and of [begin, end).
   void renew(region_map::iterator at, uintptr_t begin, uintptr_t end, endings& ended);
   /// Removes a region. If it throws for want of memory, nothing has changed.
   void end(region_map::iterator at, endings& ended);
@@ -108,10 +120,12 @@ class registration_table {
 
   const lci::device_t device_;
   const size_t n_nodes_;
+  const unsigned page_bits_;
   const uintptr_t page_;
-  mutable std::mutex mutex_;
+  mutable lci::spinlock lock_;  // whose waiters yield, as it is held while the network registers memory
   region_map regions_;
-  std::list<std::unique_ptr<region>> ending_;  // waiting for the return of their keys
+  mutable region* last_ = nullptr;             // that was found last
+  std::list<std::unique_ptr<region>> ending_;  // until their keys have been given back
   std::atomic<size_t> n_ending_{0};
   size_t threshold_, unused_pages_ = 0, pages_ = 0;
   uint64_t next_id_ = 1, clock_ = 0;

@@ -154,16 +154,36 @@ struct copier {
       case 64:
         return f(fixed<64>());
       default:
-        return f(n);
+        break;
     }
+    if (n > 8 && n < 16) return f(overlapping<8>{n});
+    if (n > 16 && n < 32) return f(overlapping<16>{n});
+    if (n > 32 && n < 64) return f(overlapping<32>{n});
+    f(n);
   }
+  /// A size between `Half` and twice as many bytes, of which the first and the last ones are copied: they overlap.
+  template <size_t Half>
+  struct overlapping {
+    size_t size;
+    constexpr operator size_t() const { return size; }  // NOLINT: a number
+  };
+  template <size_t N>
+  static void copy(std::byte* to, const std::byte* from, fixed<N>) {
+    std::memcpy(to, from, N);
+  }
+  template <size_t Half>
+  static void copy(std::byte* to, const std::byte* from, overlapping<Half> n) {
+    std::memcpy(to, from, Half);
+    std::memcpy(to + n.size - Half, from + n.size - Half, Half);
+  }
+  static void copy(std::byte* to, const std::byte* from, size_t n) { std::memcpy(to, from, n); }
   template <class Size>
   void move(uintptr_t at, Size n) {
     auto* there = reinterpret_cast<std::byte*>(at);
     if constexpr (Pack)
-      std::memcpy(packed, there, n);
+      copy(packed, there, n);
     else
-      std::memcpy(there, packed, n);
+      copy(there, packed, n);
   }
 };
 
