@@ -1,6 +1,7 @@
 // The messages by which a connection with a peer outside of the job begins. The connecting side sends a hello; the other
-// one a challenge, which proves that it knows the key; the connecting side its proof; the other one the outcome. All
-// have a fixed size except for the address in an outcome, and no more bytes are read before the proof was checked.
+// one a challenge, which proves that it knows the key; the connecting side its proof; the other one the outcome. With
+// munge a credential follows the challenge, and another one takes the place of the proof. All have a fixed size except
+// for the address in an outcome, and no more bytes are read before the proof was checked.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +21,9 @@ enum class purpose : uint8_t {
 
 struct hello {
   purpose what = purpose::control;
-  bool has_key = false;
-  uint16_t device = 0;   ///< link: the number of the devices
-  uint32_t largest = 0;  ///< bytes of the longest message that the sender sends
+  auth how = auth::none;  ///< how the sender proves who it is
+  uint16_t device = 0;    ///< link: the number of the devices
+  uint32_t largest = 0;   ///< bytes of the longest message that the sender sends
   nonce fresh{};
   nonce token{};      ///< control: the identity of the sender's context; link: what the outcome of the control has said
   uint64_t host = 0;  ///< control: identifies the host of the sender's shared memory; 0: none is wanted
@@ -40,6 +41,9 @@ enum class verdict : uint8_t {
   has_no_key,
   wrong_key,
   unknown,  ///< link: there is no such connection any more
+  needs_munge,
+  has_no_munge,
+  wrong_user,
 };
 
 struct challenge {
