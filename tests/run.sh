@@ -69,7 +69,7 @@ if [ -n "$compiler" ]; then export CXX=$compiler CC=clang; kind=$kind-clang; fi
 
 # --- packages: what the build needs, then what some tests need (they skip without) ---
 needed=(g++ meson ninja-build python3 python3-jinja2 catch2 pkg-config libcli11-dev zlib1g-dev)
-wanted=(clang clang-format clang-tidy valgrind libabsl-dev libfftw3-dev jellyfish sqlite3 git bowtie2-examples unicycler-data mpich libmpich-dev openmpi-bin libopenmpi-dev libpmix-dev libssl-dev slurmctld slurmd slurm-client munge libpmi2-0 binutils file cmake libfabric-dev libibverbs-dev ibverbs-providers iproute2 nftables
+wanted=(clang clang-format clang-tidy valgrind libabsl-dev libfftw3-dev jellyfish sqlite3 git bowtie2-examples unicycler-data mpich libmpich-dev openmpi-bin libopenmpi-dev libpmix-dev libssl-dev slurmctld slurmd slurm-client munge libmunge-dev libpmi2-0 binutils file cmake libfabric-dev libibverbs-dev ibverbs-providers iproute2 nftables
   libglobalarrays-dev libscalapack-mpich-dev libscalapack-openmpi-dev gfortran
   libhwloc-dev libucx-dev nlohmann-json3-dev openssh-client openssh-server gdb gdbserver man-db zsh fish)
 missing() {

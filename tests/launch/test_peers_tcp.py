@@ -151,6 +151,22 @@ class PeersOverTcp(PeersTest):
         self.assert_memory(before, after, mappings=10, resident=6000)
         self.end(server)
 
+    @unittest.skipUnless(os.environ.get('LCI_TESTS_LONG', '0') != '0', 'takes a minute: with --long')
+    def test_ten_thousand_connections_leave_no_resources(self):
+        server = self.serve_far()
+        self.far('client', 100)
+        before = self.look()
+        for _ in range(5):
+            pair = [self.begin('client', *self.where, 1000, **FAR) for _ in range(2)]
+            for process in pair:
+                self.ends_well(process)
+        after = self.look()
+        self.assertEqual((after['drained'], after['died']), (1, 0))
+        self.assertGreaterEqual(after['served'], before['served'] + 10000)
+        self.assertLessEqual(after['descriptors'], before['descriptors'] + 2)
+        self.assert_memory(before, after, mappings=10, resident=6000)
+        self.end(server)
+
     def test_ids_are_reused(self):
         """Twenty successive connections with three ids."""
         server = self.serve_far(LCI_ATTR_MAX_PEERS=3)

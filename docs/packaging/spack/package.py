@@ -17,6 +17,7 @@ class Lci(MesonPackage):
     variant("pmix", default=False, description="Ranks from launchers that speak PMIx")
     variant("mpi", default=False, description="Ranks from an MPI in the same process (MPICH or Open MPI)")
     variant("crypto", default=True, description="A key for jobs that meet over TCP")
+    variant("munge", default=False, description="Peers that prove their user by munge")
     variant("hwloc", default=True, description="lcirun --bind")
     variant("peers", default=False, description="The programs with which the benchmarks compare LCI")
 
@@ -37,6 +38,7 @@ class Lci(MesonPackage):
     depends_on("pmix@3:", when="+pmix")
     depends_on("mpi", when="+mpi")
     depends_on("openssl@3:", when="+crypto")
+    depends_on("munge", when="+munge")
     depends_on("hwloc@2:", when="+hwloc")
 
     # What LCI is compared with.
@@ -52,6 +54,6 @@ class Lci(MesonPackage):
     conflicts("%clang@:13", msg="LCI needs C++20")
 
     def meson_args(self):
-        features = ("ofi", "ibv", "pmix", "mpi", "crypto", "hwloc", "peers")
+        features = ("ofi", "ibv", "pmix", "mpi", "crypto", "munge", "hwloc", "peers")
         arguments = [f"-D{name}={'enabled' if f'+{name}' in self.spec else 'disabled'}" for name in features]
         return arguments + [f"-Dtests={str(self.run_tests).lower()}"]

@@ -12,6 +12,12 @@
 
 namespace mercury {
 
+class processor;
+struct xdr_stream;
+/// Null if there is no memory.
+xdr_stream* new_xdr_stream(processor& p);
+void delete_xdr_stream(xdr_stream* s);
+
 /// Encodes into a buffer, decodes from a buffer, or frees decoded data (HG_FREE, without a buffer). Does not own the
 /// buffer. An encoder whose buffer is full moves to an extra buffer, which it owns unless release_extra() is called.
 /// One thread at a time may use it. Invariant: begin <= at <= begin + size.
@@ -21,6 +27,7 @@ class processor : public object<0x6d757072> {
       : op_(op), hash_(hash), begin_(static_cast<char*>(buffer)), at_(begin_), size_(size) {}
   ~processor() {
     if (owns_extra_) hg_proc_buf_free(extra_);
+    if (LCI_UNLIKELY(xdr_ != nullptr)) delete_xdr_stream(xdr_);
   }
 
   hg_proc_op_t op() const { return op_; }
@@ -50,12 +57,19 @@ class processor : public object<0x6d757072> {
   /// Writes or reads n bytes. No effect with HG_FREE.
   hg_return_t copy(void* data, size_t n) {
     if (LCI_UNLIKELY(op_ == HG_FREE)) return step();
+    if (const hg_return_t result = copy_uncounted(data, n); result != HG_SUCCESS) return result;
+    return step();
+  }
+  /// The same for what a routine that frees does not call.
+  hg_return_t copy_uncounted(void* data, size_t n) {
     if (LCI_UNLIKELY(n > left()))
       if (const hg_return_t result = make_room(n); result != HG_SUCCESS) return result;
     if (n > 0) op_ == HG_ENCODE ? std::memcpy(at_, data, n) : std::memcpy(data, at_, n);
     at_ += n;
-    return step();
+    return HG_SUCCESS;
   }
+  /// Made when it is first asked for; null if there is no memory.
+  xdr_stream* xdr() { return xdr_ != nullptr ? xdr_ : xdr_ = new_xdr_stream(*this); }
 
   template <class T>
   hg_return_t integer(T* data) {
@@ -84,6 +98,7 @@ class processor : public object<0x6d757072> {
   char* at_;
   size_t size_;
   void* extra_ = nullptr;
+  xdr_stream* xdr_ = nullptr;
   uint64_t steps_ = 0;
   uint64_t limit_ = UINT64_MAX;
 };

@@ -133,7 +133,7 @@ int context::begin(const std::string& address, uint64_t host) {
                   "who listens elsewhere is not known: set LCI_ATTR_PEER_KEY_FILE to the path of a key, or "
                   "LCI_ATTR_PEER_AUTH=none if all hosts on the way may be trusted");
   hello h;
-  h.has_key = keys_.has_key();
+  h.how = keys_.how();
   h.token = identity_;
   h.host = host;
   const std::lock_guard guard(mutex_);
@@ -258,7 +258,7 @@ void context::call_link(int peer, uint16_t number) {
   const peer_state& p = at(peer);
   hello h;
   h.what = purpose::link;
-  h.has_key = keys_.has_key();
+  h.how = keys_.how();
   h.device = number;
   h.token = p.token;
   links_[introductions_.next_call()] = {peer, number};

@@ -11,6 +11,7 @@
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
 #include "lib/base/hmac.hpp"
+#include "lib/base/munge.hpp"
 #include "network/common/liveness_socket.hpp"
 
 namespace lci::network::outside {
@@ -24,6 +25,14 @@ proof digest_of(const std::string& key, const std::string& text) {
   const auto digest = hmac_sha256(key, text);
   if (!digest) throw resource_error("peer_auth: libcrypto could not compute an HMAC with SHA-256");
   return *digest;
+}
+
+std::string text_of(const char* role, const std::string& hello, const nonce& of_server) {
+  std::string text(role);
+  text += '\0';
+  text += hello;
+  text.append(reinterpret_cast<const char*>(of_server.data()), of_server.size());
+  return text;
 }
 
 std::string read_key(const std::string& path) {
@@ -62,8 +71,15 @@ bool equal(const nonce& a, const nonce& b) { return equal_in_constant_time(a, b)
 
 credentials::credentials(const net_context_attr_t& attr) {
   const std::string& wanted = attr.peer_auth;
-  if (!wanted.empty() && wanted != "none" && wanted != "secret")
-    throw_invalid(operation, "peer_auth", '"' + wanted + '"', "none or secret, or empty");
+  if (!wanted.empty() && wanted != "none" && wanted != "secret" && wanted != "munge")
+    throw_invalid(operation, "peer_auth", '"' + wanted + '"', "none, secret or munge, or empty");
+  if (wanted == "munge") {
+    const std::string missing = why_no_munge();
+    if (!missing.empty()) throw_invalid(operation, "peer_auth", "munge", "supported by this library", missing);
+    how_ = auth::munge;
+    socket_ = attr.peer_key_file;
+    return;
+  }
   none_is_wanted_ = wanted == "none";
   if (none_is_wanted_) return;
   if (attr.peer_key_file.empty()) {
@@ -72,17 +88,27 @@ credentials::credentials(const net_context_attr_t& attr) {
     return;
   }
   key_ = read_key(attr.peer_key_file);
+  how_ = auth::secret;
   const std::string missing = why_no_hmac();
   if (!missing.empty()) throw_invalid(operation, "peer_auth", "secret", "supported by this library", missing);
 }
 
 proof credentials::prove(const char* role, const std::string& hello, const nonce& of_server) const {
-  if (!has_key()) return {};
-  std::string text(role);
-  text += '\0';
-  text += hello;
-  text.append(reinterpret_cast<const char*>(of_server.data()), of_server.size());
-  return digest_of(key_, text);
+  return has_key() ? digest_of(key_, text_of(role, hello, of_server)) : proof{};
+}
+
+std::string credentials::vouch(const char* role, const std::string& hello, const nonce& of_server) const {
+  std::string made = munge_credential(socket_, text_of(role, hello, of_server));
+  if (made.size() >= credential_size) made.clear();
+  if (!made.empty()) made.resize(credential_size, '\0');
+  return made;
+}
+
+bool credentials::confirms(const std::string& credential, const char* role, const std::string& hello,
+                           const nonce& of_server) const {
+  if (credential.size() != credential_size || credential.back() != '\0') return false;
+  const auto found = munge_content(socket_, credential.c_str());
+  return found && found->user == geteuid() && found->text == text_of(role, hello, of_server);
 }
 
 }  // namespace lci::network::outside

@@ -62,14 +62,14 @@ bool take(unpacker& from, verdict& what) {
   uint8_t number = 0;
   from.number(number);
   what = static_cast<verdict>(number);
-  return what >= verdict::good && what <= verdict::unknown;
+  return what >= verdict::good && what <= verdict::wrong_user;
 }
 
 }  // namespace
 
 std::string encode(const hello& m) {
   packer p(of_hello);
-  p.number(static_cast<uint8_t>(m.what)).number(static_cast<uint8_t>(m.has_key)).number(m.device).number(m.largest);
+  p.number(static_cast<uint8_t>(m.what)).number(static_cast<uint8_t>(m.how)).number(m.device).number(m.largest);
   return p.array(m.fresh).array(m.token).number(m.host).filled_to(hello_size);
 }
 
@@ -89,17 +89,18 @@ std::string encode(const outcome& m) {
 bool decode(const std::string& bytes, hello& m) {
   if (!is(bytes, of_hello, hello_size)) return false;
   unpacker from(bytes);
-  uint8_t what = 0, has_key = 0;
+  uint8_t what = 0, how = 0;
   from.number(what);
-  from.number(has_key);
+  from.number(how);
   from.number(m.device);
   from.number(m.largest);
   from.array(m.fresh);
   from.array(m.token);
   from.number(m.host);
   m.what = static_cast<purpose>(what);
-  m.has_key = has_key != 0;
-  return what == static_cast<uint8_t>(purpose::control) || what == static_cast<uint8_t>(purpose::link);
+  m.how = static_cast<auth>(how);
+  const bool is_purpose = what == static_cast<uint8_t>(purpose::control) || what == static_cast<uint8_t>(purpose::link);
+  return is_purpose && how <= static_cast<uint8_t>(auth::munge);
 }
 
 bool decode(const std::string& bytes, challenge& m) {
@@ -139,6 +140,14 @@ const char* explain(verdict why) {
       return "it has no key, but this runtime asks for one; set LCI_ATTR_PEER_KEY_FILE there, too";
     case verdict::wrong_key:
       return "its key is another one; both runtimes need copies of one key file (LCI_ATTR_PEER_KEY_FILE)";
+    case verdict::needs_munge:
+      return "it asks for munge; set LCI_ATTR_PEER_AUTH=munge here";
+    case verdict::has_no_munge:
+      return "it does not use munge, but this runtime does; set LCI_ATTR_PEER_AUTH=munge there, too";
+    case verdict::wrong_user:
+      return "munge does not confirm that it belongs to this user: another user runs it, or its munged has another "
+             "key, "
+             "or a clock that differs by minutes";
     default:
       break;
   }

@@ -1,7 +1,7 @@
 // The handshake of a connection to a peer outside of the job. The connecting side sends a hello; the accepting side
 // sends a challenge, which proves that it knows the key; the connecting side sends its proof; the accepting side sends
-// the outcome. All messages have a fixed size, except for the address in an outcome. Neither side reads more bytes
-// before it has checked the proof.
+// the outcome. With munge a credential follows the challenge, and another one replaces the proof. All messages have a
+// fixed size, except for the address in an outcome. Neither side reads more bytes before it has checked the proof.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ enum class purpose : uint8_t {
 
 struct hello {
   purpose what = purpose::control;
-  bool has_key = false;
-  uint16_t device = 0;   ///< link: the number of the devices
-  uint32_t largest = 0;  ///< bytes of the longest message that the sender sends
+  auth how = auth::none;  ///< how the sender proves who it is
+  uint16_t device = 0;    ///< link: the number of the devices
+  uint32_t largest = 0;   ///< bytes of the longest message that the sender sends
   nonce fresh{};
   nonce token{};  ///< control: the identity of the sender's context; link: the token of the control socket's outcome
   uint64_t host = 0;  ///< control: identifies the host of the sender's shared memory; 0: do not use shared memory
@@ -41,6 +41,9 @@ enum class verdict : uint8_t {
   has_no_key,
   wrong_key,
   unknown,  ///< link: the connection has ended
+  needs_munge,
+  has_no_munge,
+  wrong_user,
 };
 
 struct challenge {

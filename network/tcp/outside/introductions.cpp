@@ -38,6 +38,12 @@ arrival receive(int fd, std::string& bytes, size_t size) {
   return arrival::whole;
 }
 
+verdict refusal_of(auth theirs, auth ours) {
+  if (ours == auth::munge) return verdict::needs_munge;
+  if (ours == auth::secret) return verdict::needs_key;
+  return theirs == auth::munge ? verdict::has_no_munge : verdict::has_no_key;
+}
+
 void send_at_once(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -76,7 +82,8 @@ void introductions::drop(caller_list::iterator c) {
 void introductions::advance(caller_list::iterator c) {
   for (;;) {
     const bool greeted = !c->first.empty();
-    switch (receive(c->socket.get(), c->bytes, greeted ? proof_size : hello_size)) {
+    const size_t of_proof = keys_.how() == auth::munge ? credential_size : proof_size;
+    switch (receive(c->socket.get(), c->bytes, greeted ? of_proof : hello_size)) {
       case arrival::partial:
         return;
       case arrival::over:
@@ -102,19 +109,29 @@ bool introductions::take_hello(caller& c) {
   c.fresh = new_nonce();
   challenge answer;
   answer.fresh = c.fresh;
-  if (c.said.has_key != keys_.has_key())
-    answer.what = keys_.has_key() ? verdict::needs_key : verdict::has_no_key;
-  else
+  std::string vouched;
+  if (c.said.how != keys_.how()) {
+    answer.what = refusal_of(c.said.how, keys_.how());
+  } else if (keys_.how() == auth::munge) {
+    vouched = keys_.vouch(server_role, c.first, c.fresh);
+    if (vouched.empty()) return false;  // its munged does not answer: the peer tries again
+  } else {
     answer.of_server = keys_.prove(server_role, c.first, c.fresh);
-  return send_short(c.socket.get(), encode(answer)) && answer.what == verdict::good;
+  }
+  return send_short(c.socket.get(), encode(answer) + vouched) && answer.what == verdict::good;
 }
 
 bool introductions::take_proof(caller& c) {
-  proof theirs;
-  if (!decode(c.bytes, theirs)) return false;
-  if (!keys_.has_key() || equal(theirs, keys_.prove(client_role, c.first, c.fresh))) return true;
   outcome no;
-  no.what = verdict::wrong_key;
+  if (keys_.how() == auth::munge) {
+    if (keys_.confirms(c.bytes, client_role, c.first, c.fresh)) return true;
+    no.what = verdict::wrong_user;
+  } else {
+    proof theirs;
+    if (!decode(c.bytes, theirs)) return false;
+    if (!keys_.has_key() || equal(theirs, keys_.prove(client_role, c.first, c.fresh))) return true;
+    no.what = verdict::wrong_key;
+  }
   send_short(c.socket.get(), encode(no));
   return false;
 }
@@ -182,14 +199,17 @@ void introductions::advance(uint32_t number) {
   }
   while (c.at != call_state::step::told || c.bytes.size() < c.answer.address_size) {
     const bool begins = c.at == call_state::step::challenged;
-    const size_t size = begins                             ? challenge_size
-                        : c.at == call_state::step::proved ? outcome_size
-                                                           : c.answer.address_size;
+    const size_t size = begins                               ? challenge_size
+                        : c.at == call_state::step::vouching ? credential_size
+                        : c.at == call_state::step::proved   ? outcome_size
+                                                             : c.answer.address_size;
     const arrival so_far = receive(fd, c.bytes, size);
     if (so_far == arrival::partial) return;
     if (so_far == arrival::over) return try_again(number, "it closes connections before it answers");
     if (begins) {
       if (!take_challenge(number, c)) return;
+    } else if (c.at == call_state::step::vouching) {
+      if (!take_credential(number, c)) return;
     } else if (c.at == call_state::step::proved) {
       if (!decode(c.bytes, c.answer)) return give_up(number, true, "another program listens there");
       if (c.answer.what > verdict::self) return give_up(number, true, explain(c.answer.what));
@@ -207,6 +227,8 @@ bool introductions::take_challenge(uint32_t number, call_state& c) {
     give_up(number, true, "another program, or another version of LCI, listens there");
   else if (said.what != verdict::good)
     give_up(number, true, explain(said.what));
+  else if (keys_.how() == auth::munge)
+    return c.of_server = said.fresh, c.at = call_state::step::vouching, c.bytes.clear(), true;
   else if (keys_.has_key() && !equal(said.of_server, keys_.prove(server_role, c.first, said.fresh)))
     give_up(number, true, explain(verdict::wrong_key));
   else if (!send_short(c.socket.get(), encode(keys_.prove(client_role, c.first, said.fresh))))
@@ -214,6 +236,17 @@ bool introductions::take_challenge(uint32_t number, call_state& c) {
   else
     return c.at = call_state::step::proved, c.bytes.clear(), true;
   return false;
+}
+
+bool introductions::take_credential(uint32_t number, call_state& c) {
+  if (!keys_.confirms(c.bytes, server_role, c.first, c.of_server))
+    return give_up(number, true, explain(verdict::wrong_user)), false;
+  const std::string vouched = keys_.vouch(client_role, c.first, c.of_server);
+  if (vouched.empty() || !send_short(c.socket.get(), vouched))
+    return try_again(number, vouched.empty() ? "munged does not answer" : "it has closed the connection"), false;
+  c.at = call_state::step::proved;
+  c.bytes.clear();
+  return true;
 }
 
 void introductions::finish(uint32_t number) {

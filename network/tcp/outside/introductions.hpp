@@ -69,9 +69,10 @@ class introductions {
     size_t next = 0;  ///< of the addresses
     hello what;
     clock::time_point deadline, again;
-    enum class step : uint8_t { pausing, connecting, challenged, proved, told } at = step::pausing;
+    enum class step : uint8_t { pausing, connecting, challenged, vouching, proved, told } at = step::pausing;
     socket_handle socket;
     std::string bytes, first, trouble;
+    nonce of_server{};  ///< munge
     outcome answer;
   };
 
@@ -86,6 +87,7 @@ class introductions {
   void try_to_connect(uint32_t number);
   void advance(uint32_t number);
   bool take_challenge(uint32_t number, call_state& c);
+  bool take_credential(uint32_t number, call_state& c);
   void take_outcome(uint32_t number, call_state& c);
   void finish(uint32_t number);
   void try_again(uint32_t number, const std::string& trouble);

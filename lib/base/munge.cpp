@@ -1,0 +1,98 @@
+#include "lib/base/munge.hpp"
+
+#ifdef LCI_WITH_MUNGE
+#include <dlfcn.h>
+#include <munge.h>
+
+#include <cstdlib>
+#include <memory>
+#endif
+
+namespace lci {
+
+#ifdef LCI_WITH_MUNGE
+
+namespace {
+
+struct munge_library {
+  decltype(&::munge_encode) encode = nullptr;
+  decltype(&::munge_decode) decode = nullptr;
+  decltype(&::munge_ctx_create) create = nullptr;
+  decltype(&::munge_ctx_destroy) destroy = nullptr;
+  decltype(&::munge_ctx_set) set = nullptr;
+  std::string missing;  // why the functions are null; else empty
+
+  munge_library() {
+    void* const handle = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      missing = std::string(dlerror()) + "; install it (Debian: libmunge2)";
+      return;
+    }
+    encode = reinterpret_cast<decltype(encode)>(dlsym(handle, "munge_encode"));
+    decode = reinterpret_cast<decltype(decode)>(dlsym(handle, "munge_decode"));
+    create = reinterpret_cast<decltype(create)>(dlsym(handle, "munge_ctx_create"));
+    destroy = reinterpret_cast<decltype(destroy)>(dlsym(handle, "munge_ctx_destroy"));
+    set = reinterpret_cast<decltype(set)>(dlsym(handle, "munge_ctx_set"));
+    if (encode == nullptr || decode == nullptr || create == nullptr || destroy == nullptr || set == nullptr)
+      missing = "libmunge.so.2 lacks functions";
+  }
+};
+
+/// Loaded on first use, so only programs that ask for munge pay for it.
+const munge_library& munge() {
+  static const munge_library loaded;
+  return loaded;
+}
+
+struct free_memory {
+  void operator()(void* p) const { std::free(p); }
+};
+
+/// Null if there is no memory.
+std::unique_ptr<munge_ctx, void (*)(munge_ctx_t)> new_context(const std::string& socket) {
+  std::unique_ptr<munge_ctx, void (*)(munge_ctx_t)> made(munge().create(), munge().destroy);
+  if (made != nullptr && !socket.empty() && munge().set(made.get(), MUNGE_OPT_SOCKET, socket.c_str()) != EMUNGE_SUCCESS)
+    made.reset();
+  return made;
+}
+
+}  // namespace
+
+std::string why_no_munge() { return munge().missing; }
+
+std::string munge_credential(const std::string& socket, const std::string& content) {
+  const auto context = new_context(socket);
+  if (context == nullptr) return {};
+  char* text = nullptr;
+  const munge_err_t result = munge().encode(&text, context.get(), content.data(), static_cast<int>(content.size()));
+  const std::unique_ptr<char, free_memory> owned(text);
+  return result == EMUNGE_SUCCESS && text != nullptr ? text : std::string();
+}
+
+std::optional<munge_found> munge_content(const std::string& socket, const char* credential) {
+  const auto context = new_context(socket);
+  if (context == nullptr) return std::nullopt;
+  void* content = nullptr;
+  int size = 0;
+  munge_found found;
+  // With some errors there is a content, too.
+  const munge_err_t result = munge().decode(credential, context.get(), &content, &size, &found.user, &found.group);
+  const std::unique_ptr<void, free_memory> owned(content);
+  if (result != EMUNGE_SUCCESS || size < 0) return std::nullopt;
+  if (size > 0) found.text.assign(static_cast<const char*>(content), static_cast<size_t>(size));
+  return found;
+}
+
+#else
+
+std::string why_no_munge() {
+  return "this LCI was built without munge's header; install it (Debian: libmunge-dev) and build again";
+}
+
+std::string munge_credential(const std::string&, const std::string&) { return {}; }
+
+std::optional<munge_found> munge_content(const std::string&, const char*) { return std::nullopt; }
+
+#endif
+
+}  // namespace lci

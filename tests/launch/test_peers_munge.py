@@ -1,0 +1,170 @@
+"""Peers outside of the job that prove their user by munge: with a real munged, which each test starts."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from peers_support import HELPER, PeersTest
+from support import PATIENCE, clean_environment
+from test_peers_tcp import CHALLENGE, CONTROL, FAR, GOOD, LISTEN, OUTCOME, Stranger, hello, read_all
+
+MUNGED = shutil.which('munged', path=os.environ.get('PATH', '') + ':/usr/sbin')
+CREDENTIAL = 1024
+NEEDS_MUNGE, WRONG_USER = 10, 12
+NOBODY = 65534
+
+
+class Munged:
+    """A munged with a key of its own."""
+
+    def __init__(self, key=None):
+        self.folder = tempfile.TemporaryDirectory(prefix='munge_')
+        os.chmod(self.folder.name, 0o755)
+        here = pathlib.Path(self.folder.name)
+        self.key = key or os.urandom(64)
+        (here / 'key').write_bytes(self.key)
+        (here / 'key').chmod(0o600)
+        self.socket = here / 'socket'
+        self.command = [MUNGED, '--foreground', '--force', *(f'--{what}={here / what.split("-")[0]}' for what in
+                        ('key-file', 'socket', 'pid-file', 'log-file', 'seed-file'))]
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + PATIENCE
+        while not self.socket.exists():
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise AssertionError('munged does not start: ' + self.process.communicate()[1])
+            time.sleep(0.02)
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+        self.socket.unlink(missing_ok=True)
+        pathlib.Path(str(self.socket) + '.lock').unlink(missing_ok=True)
+
+    def end(self):
+        self.kill()
+        self.folder.cleanup()
+
+    def environment(self):
+        return {'LCI_ATTR_PEER_AUTH': 'munge', 'LCI_ATTR_PEER_KEY_FILE': str(self.socket)}
+
+
+@unittest.skipUnless(MUNGED, 'munged is not installed (Debian: munge)')
+class PeersWithMunge(PeersTest):
+    def setUp(self):
+        super().setUp()
+        said = self.once('self', LCI_ATTR_PEER_AUTH='munge').stderr
+        if 'built without' in said or 'libmunge' in said:
+            self.skipTest(said.strip().replace('\n', ' '))
+        self.munged = Munged()
+        self.addCleanup(self.munged.end)
+        self.good = self.munged.environment()
+
+    def serve_far(self, **env):
+        return self.serve(**{LISTEN: 'tcp://127.0.0.1:0'}, **env)
+
+    def attempt(self, *words, **env):
+        return self.once('try', self.where[0], *words, **FAR, **env).stdout
+
+    def test_processes_of_one_user_connect_and_others_are_refused(self):
+        server = self.serve_far(**self.good)
+        self.client('client', 2, **FAR, **self.good)
+        another = Munged()
+        self.addCleanup(another.end)
+        self.assertRegex(self.attempt(**another.environment()), '^resource_error .*munge does not confirm')
+        self.assertRegex(self.attempt(), '^resource_error .*it asks for munge')
+        self.assertRegex(self.attempt(LCI_ATTR_PEER_AUTH='none'), '^resource_error .*it asks for munge')
+        self.client('client', **FAR, **self.good)
+        self.client('end', **FAR, **self.good)
+        self.ends_well(server)
+        self.serve_far()
+        self.assertRegex(self.attempt(**self.good), '^resource_error .*it does not use munge')
+
+    @unittest.skipUnless(os.geteuid() == 0, 'only root can start processes of another user')
+    def test_another_user_is_refused(self):
+        server = self.serve_far(**self.good)
+        done = subprocess.run([HELPER, 'try', self.where[0]], user=NOBODY, group=NOBODY, text=True, capture_output=True,
+                              timeout=PATIENCE, cwd='/',
+                              env=clean_environment(LCI_ATTR_BOOTSTRAP='none', **FAR, **self.good))
+        self.assertRegex(done.stdout, '^resource_error .*munge does not confirm', done.stderr)
+        # Nor does the server take its credential, if such a process does not look at the server's.
+        said = subprocess.run(['python3', '-c', f"""
+import os, socket, subprocess, sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from test_peers_tcp import hello, read_all, CONTROL
+s = socket.create_connection(({Stranger(self.where[0]).to!r}[0], int({Stranger(self.where[0]).to!r}[1])))
+h = bytearray(hello(CONTROL, os.urandom(16)))
+h[9] = 2
+s.sendall(h)
+challenge = read_all(s, {CHALLENGE} + {CREDENTIAL})
+text = b'LCI peer, connecting' + bytes(1) + bytes(h) + challenge[9:25]
+made = subprocess.run(['munge', '-S', {str(self.munged.socket)!r}], input=text, capture_output=True, check=True).stdout
+s.sendall(made.strip().ljust({CREDENTIAL}, bytes(1)))
+print(read_all(s, {OUTCOME})[8])
+"""], user=NOBODY, group=NOBODY, text=True, capture_output=True, timeout=PATIENCE, cwd='/',
+                              env=dict(os.environ, PYTHONDONTWRITEBYTECODE='1'))
+        self.assertEqual(said.stdout.strip(), str(WRONG_USER), said.stderr)
+        self.client('client', **FAR, **self.good)
+        server.send_signal(signal.SIGKILL)
+
+    def introduce(self, how=2):
+        s = socket.create_connection(Stranger(self.where[0]).to, timeout=PATIENCE)
+        self.addCleanup(s.close)
+        h = bytearray(hello(CONTROL, os.urandom(16)))
+        h[9] = how
+        s.sendall(h)
+        return s, h, read_all(s, CHALLENGE)
+
+    def test_credentials_are_of_no_use_elsewhere(self):
+        server = self.serve_far(**self.good)
+        s, _, challenge = self.introduce()
+        self.assertEqual(challenge[8], GOOD)
+        theirs = read_all(s, CREDENTIAL)
+        s.sendall(theirs)  # reflected
+        self.assertEqual(read_all(s, OUTCOME)[8], WRONG_USER)
+        self.assertEqual(s.recv(1), b'')
+        used = None
+        for what in ('garbage', 'of another text', 'good', 'replayed'):
+            with self.subTest(what):
+                s, h, challenge = self.introduce()
+                read_all(s, CREDENTIAL)
+                text = b'LCI peer, connecting\0' + bytes(h) + challenge[9:25]
+                if what == 'of another text':
+                    text = text[:-1]
+                made = subprocess.run(['munge', '-S', str(self.munged.socket)], input=text, capture_output=True,
+                                      check=True).stdout.strip().ljust(CREDENTIAL, b'\0')
+                if what == 'garbage':
+                    made = os.urandom(CREDENTIAL - 1) + b'\0'
+                if what == 'replayed':
+                    made = used
+                s.sendall(made)
+                self.assertEqual(read_all(s, OUTCOME)[8], GOOD if what == 'good' else WRONG_USER)
+                if what == 'good':
+                    used = made
+        _, _, challenge = self.introduce(how=1)
+        self.assertEqual(challenge[8], NEEDS_MUNGE)
+        self.client('client', **FAR, **self.good)
+        server.send_signal(signal.SIGKILL)
+
+    def test_a_munged_that_has_ended_refuses_nobody_for_ever(self):
+        server = self.serve_far(**self.good)
+        self.client('client', **FAR, **self.good)
+        self.munged.kill()
+        self.assertRegex(self.attempt('1', **self.good), '^(peer_failure|resource)_error ')
+        self.munged.start()
+        self.client('client', **FAR, **self.good)
+        self.client('end', **FAR, **self.good)
+        self.ends_well(server)
+
+
+if __name__ == '__main__':
+    unittest.main()
