@@ -8,7 +8,7 @@ usage() {
 bash bench/compare.sh [OPTION...]
 
 Measures LCI beside MPICH, Open MPI (its own transports, and over UCX), UCX, libfabric and OpenSHMEM,
-and writes bench/results/DATE-HOST.json with every launch, a table (.md) and plots (.svg, .png); a full
+and writes bench/results/DATE-HOST.json with every launch, a table (.md) and plots (.svg); a full
 run counts the k-mers of bench/kmer.sh, too, compares ARMCI with ARMCI-MPI, and puts the tables into
 bench/RESULTS.md (not with --output). It takes about half an hour on two idle cores.
 

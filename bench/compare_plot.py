@@ -45,10 +45,10 @@ def finish(figure, axes, title, xlabel, unit, path):
 
 def save(figure, path):
     figure.tight_layout()
-    for kind in ("svg", "png"):
-        figure.savefig(path.with_name(f"{path.name}.{kind}"), dpi=120)
+    file = path.with_name(path.name + ".svg")
+    figure.savefig(file)
     pyplot.close(figure)
-    print(path.with_name(path.name + ".svg"))
+    print(file)
 
 
 def by_size(c, key, path):

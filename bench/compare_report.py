@@ -64,7 +64,7 @@ def peer_rows(c):
                 yield (title, figure["unit"], "; ".join(shown))
 
 
-def section(c, plots=(), notes=None):
+def section(c, plots=(), notes=None, files=()):
     d = c.data
     m = d["machine"]
     versions = ", ".join(f"{NAMES[k]} {v}" for k, v in d["versions"].items())
@@ -91,6 +91,8 @@ def section(c, plots=(), notes=None):
                   for (figure, variant, why), turns in counted.items()]
     for plot in plots:
         lines += ["", f"![{plot.stem}]({plot})"]
+    if files:
+        lines += ["", "Each launch: " + ", ".join(f"[{f.name}]({f})" for f in files) + "."]
     lines += ["", "### All configurations, best first", ""]
     lines += table(("what", "unit", "figures"), peer_rows(c))
     return "\n".join([BEGIN, *lines, END])
@@ -121,9 +123,10 @@ def main():
     if args.into:
         folder = args.into.resolve().parent
         text = args.into.read_text() if args.into.exists() else "# Results\n"
-        links = [pathlib.Path(os.path.relpath(p.resolve(), folder)) for p in plots]
+        links, files = ([pathlib.Path(os.path.relpath(p.resolve(), folder)) for p in paths]
+                        for paths in (plots, args.figures))
         notes = pathlib.Path(__file__).resolve().with_name("UNREACHED.md")
-        args.into.write_text(put_into(text, section(c, links, os.path.relpath(notes, folder))))
+        args.into.write_text(put_into(text, section(c, links, os.path.relpath(notes, folder), files)))
     text = section(c, [pathlib.Path(p.name) for p in plots])
     if args.output:
         args.output.write_text(text + "\n")

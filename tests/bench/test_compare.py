@@ -127,6 +127,7 @@ class Report(unittest.TestCase):
             with mock.patch.object(sys, "argv", ["compare_report.py", str(figures), "--into", str(results)]):
                 compare_report.main()
             self.assertIn("![x-rate](../a/x-rate.svg)", results.read_text())
+            self.assertIn("Each launch: [x.json](../a/x.json).", results.read_text())
 
     def test_two_files_make_one_report(self):
         with tempfile.TemporaryDirectory() as folder:

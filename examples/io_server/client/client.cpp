@@ -21,6 +21,13 @@ request about(op what, uint64_t handle = 0, int64_t a = 0, int64_t b = 0, int64_
 /// Returns the reply's error; EIO if a successful reply lacks the `size` bytes of data that it must have.
 int checked(const answer& a, size_t size) { return a.error == 0 && a.size != size ? EIO : a.error; }
 
+/// Sends a request whose data the server transfers to or from this memory.
+answer call_in_bulk(connection& c, request r, const void* memory, size_t size) {
+  const connection::registered registered(c, memory, size);
+  r.memory = registered.remote();
+  return c.call(r);
+}
+
 }  // namespace
 
 int client::open(std::string_view path, int flags, mode_t mode, opened* file) {
@@ -45,9 +52,7 @@ int client::read(uint64_t handle, void* to, size_t size, int64_t offset, size_t*
       a = connection_.call(r, {}, {}, nullptr, next, part);
       if (a.error == 0 && static_cast<size_t>(a.result) != a.size) a.error = EIO;
     } else {
-      const connection::registered memory(connection_, next, part);
-      r.memory = memory.remote();
-      a = connection_.call(r);
+      a = call_in_bulk(connection_, r, next, part);
     }
     if (a.error != 0) return a.error;
     if (a.result < 0 || static_cast<size_t>(a.result) > part) return EIO;
@@ -71,9 +76,7 @@ int client::write(uint64_t handle, const void* from, size_t size, int64_t offset
       r.data_size = static_cast<uint16_t>(part);
       a = connection_.call(r, {}, {}, next);
     } else {
-      const connection::registered memory(connection_, next, part);
-      r.memory = memory.remote();
-      a = connection_.call(r);
+      a = call_in_bulk(connection_, r, next, part);
     }
     if (a.error != 0) return a.error;
     if (a.result < 0 || static_cast<size_t>(a.result) > part) return EIO;

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <coroutine>
-#include <exception>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "lci/cpp20/pending.hpp"
+#include "lci/cpp20/promise.hpp"
 
 namespace lci {
 
@@ -28,7 +27,7 @@ class task_queue : public operation_queue {
   ~task_queue() = default;
 };
 
-class task_promise_base {
+class task_promise_base : public promise_outcome {
  public:
   struct final_awaiter {
     bool await_ready() const noexcept { return false; }
@@ -42,9 +41,7 @@ class task_promise_base {
     void await_resume() const noexcept {}
   };
 
-  std::suspend_always initial_suspend() const noexcept { return {}; }
   final_awaiter final_suspend() const noexcept { return {}; }
-  void unhandled_exception() { thrown = std::current_exception(); }
 
   // A task may await operations as functors, other tasks, and any other awaitable.
   template <class Op>
@@ -62,33 +59,16 @@ class task_promise_base {
       return std::forward<Other>(other);
   }
 
-  task_queue* scheduler = nullptr;  // set before the coroutine begins
-  std::coroutine_handle<> parent;   // the task that awaits this one; null if it was spawned
-  std::exception_ptr thrown;
+  task_queue* scheduler = nullptr;    // set before the coroutine begins
+  std::coroutine_handle<> parent;     // the task that awaits this one; null if it was spawned
   task_promise_base* next = nullptr;  // in the list of tasks spawned and not begun
   std::coroutine_handle<> self;       // of a spawned task
 };
 
 template <class T>
-class task_promise final : public task_promise_base {
+class task_promise final : public promise_result<T, task_promise_base> {
  public:
   task<T> get_return_object();
-  template <class Value>
-  void return_value(Value&& value) {
-    value_.emplace(std::forward<Value>(value));
-  }
-  T result() { return std::move(*value_); }
-
- private:
-  std::optional<T> value_;
-};
-
-template <>
-class task_promise<void> final : public task_promise_base {
- public:
-  task<void> get_return_object();
-  void return_void() const noexcept {}
-  void result() const noexcept {}
 };
 
 }  // namespace detail
@@ -106,21 +86,13 @@ class [[nodiscard]] task {
   using promise_type = detail::task_promise<T>;
   using handle_t = std::coroutine_handle<promise_type>;
 
-  explicit task(handle_t handle) : handle_(handle) {}
-  task(task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  task& operator=(task&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~task() {
-    if (handle_) handle_.destroy();
-  }
+  explicit task(handle_t handle) : frame_(handle) {}
 
   /// Starts the task; the awaiting task resumes with its result.
-  auto operator co_await() && { return awaiter{handle_}; }
+  auto operator co_await() && { return awaiter{frame_.get()}; }
 
   /// For schedulers: transfers ownership of the coroutine to the caller.
-  [[nodiscard]] handle_t release() noexcept { return std::exchange(handle_, nullptr); }
+  [[nodiscard]] handle_t release() noexcept { return frame_.release(); }
 
  private:
   struct awaiter {
@@ -134,13 +106,10 @@ class [[nodiscard]] task {
       child.promise().parent = parent;
       return child;
     }
-    T await_resume() const {
-      if (child.promise().thrown) std::rethrow_exception(child.promise().thrown);
-      return child.promise().result();
-    }
+    T await_resume() const { return child.promise().result(); }
   };
 
-  handle_t handle_;
+  detail::coroutine_frame<promise_type> frame_;
 };
 
 namespace detail {
@@ -148,9 +117,6 @@ namespace detail {
 template <class T>
 task<T> task_promise<T>::get_return_object() {
   return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
-}
-inline task<void> task_promise<void>::get_return_object() {
-  return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
 }  // namespace detail

@@ -66,7 +66,7 @@ class queued_call_awaiter : private continuation, private lci::detail::pending_o
   lci::detail::waiting_coroutine coroutine_;
 };
 
-class coroutine_promise_base {
+class coroutine_promise_base : public lci::detail::promise_outcome {
  public:
   struct final_awaiter {
     bool await_ready() const noexcept { return false; }
@@ -76,12 +76,9 @@ class coroutine_promise_base {
     }
     void await_resume() const noexcept {}
   };
-  std::suspend_always initial_suspend() const noexcept { return {}; }
   final_awaiter final_suspend() const noexcept { return {}; }
-  void unhandled_exception() { thrown_ = std::current_exception(); }
 
   std::coroutine_handle<> parent_ = std::noop_coroutine();
-  std::exception_ptr thrown_;
 };
 
 }  // namespace detail
@@ -103,17 +100,9 @@ class [[nodiscard]] coroutine {
   class promise_type;
   using handle_t = std::coroutine_handle<promise_type>;
 
-  explicit coroutine(handle_t h) : handle_(h) {}
-  coroutine(coroutine&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  coroutine& operator=(coroutine&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
-  ~coroutine() {
-    if (handle_) handle_.destroy();
-  }
+  explicit coroutine(handle_t h) : frame_(h) {}
 
-  auto operator co_await() const { return awaiter{handle_}; }
+  auto operator co_await() const { return awaiter{frame_.get()}; }
 
  private:
   struct awaiter {
@@ -123,34 +112,15 @@ class [[nodiscard]] coroutine {
       child.promise().parent_ = parent;
       return child;
     }
-    T await_resume() const {
-      if (child.promise().thrown_) std::rethrow_exception(child.promise().thrown_);
-      return child.promise().result();
-    }
+    T await_resume() const { return child.promise().result(); }
   };
-  handle_t handle_;
+  lci::detail::coroutine_frame<promise_type> frame_;
 };
 
 template <class T>
-class coroutine<T>::promise_type : public detail::coroutine_promise_base {
+class coroutine<T>::promise_type : public lci::detail::promise_result<T, detail::coroutine_promise_base> {
  public:
   coroutine<T> get_return_object() { return coroutine<T>(handle_t::from_promise(*this)); }
-  template <class Value>
-  void return_value(Value&& value) {
-    value_.emplace(std::forward<Value>(value));
-  }
-  T result() { return std::move(*value_); }
-
- private:
-  std::optional<T> value_;
-};
-
-template <>
-class coroutine<void>::promise_type : public detail::coroutine_promise_base {
- public:
-  coroutine<void> get_return_object() { return coroutine<void>(handle_t::from_promise(*this)); }
-  void return_void() const noexcept {}
-  void result() const noexcept {}
 };
 
 namespace detail {

@@ -6,6 +6,8 @@
 #include <exception>
 #include <new>
 
+#include "lib/layers/common/c_object.hpp"
+
 namespace lct {
 
 /// Prints "lct: <function>: <text>" in one line and ends the process with status 1. Allocates nothing.
@@ -38,22 +40,8 @@ auto or_null(const char* function, F&& f) noexcept -> decltype(f()) {
   }
 }
 
-/// Base class of objects that users refer to by void*, by which invalid pointers are detected.
 template <uint32_t Kind>
-class object {
- public:
-  static constexpr uint32_t kind = Kind;
-  object() = default;
-  object(const object&) = delete;
-  object& operator=(const object&) = delete;
-  bool is_alive() const { return kind_ == Kind; }
-
- protected:
-  ~object() { kind_ = 0; }
-
- private:
-  volatile uint32_t kind_ = Kind;  // volatile, so that the store in the destructor is not removed
-};
+using object = layers::c_object<Kind>;
 
 /// The object behind a user's pointer. `what` is e.g. "a queue".
 template <class T>

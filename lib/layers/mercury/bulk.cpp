@@ -1,17 +1,11 @@
 #include "lib/layers/mercury/bulk.hpp"
 
-#include <numeric>
 #include <random>
 
 #include "lib/layers/mercury/state.hpp"
 
 namespace mercury {
 namespace {
-
-uint64_t size_of(const std::vector<na_segment>& segments) {
-  return std::accumulate(segments.begin(), segments.end(), uint64_t{0},
-                         [](uint64_t sum, const na_segment& s) { return sum + s.size; });
-}
 
 uint64_t random_number() {
   std::random_device source;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lib/layers/mercury/bulk_wire.hpp"
 #include "lib/layers/mercury/lane.hpp"
 #include "lib/layers/mercury/misuse.hpp"
 #include "lib/layers/mercury/pool.hpp"
@@ -16,20 +17,6 @@
 namespace mercury {
 
 class bulk_runtime;
-
-constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk"
-constexpr uint32_t bulk_is_range = 2;        // a flag beside HG_BULK_READ_ONLY
-
-/// The header of a serialized handle. NA's serialized memory handle follows. A handle of a range of the memory has the
-/// range's offset (uint64_t) between the two. HG creates no ranges, but accepts those of lci/rpc.hpp.
-struct bulk_header {
-  uint32_t magic = bulk_magic;
-  uint32_t flags = 0;
-  uint64_t size = 0;
-  uint64_t segments = 0;
-  uint64_t process = 0;  // bulk_runtime::process of the owner
-  uint64_t id = 0;       // the owner's number of the handle
-};
 
 /// The implementation of hg_bulk_t: memory of this process in segments, or a description of another process's memory.
 /// Reference-counted: each handle of the program is a reference. Thread-safe, except that no other thread may use the
@@ -115,22 +102,6 @@ class bulk_runtime {
   std::unordered_map<uint64_t, bulk*> local_;
   uint64_t next_id_ = 1;
 };
-
-/// Calls f(address, size) for each piece of a range of local segments, until it returns false.
-template <class F>
-void for_pieces(const std::vector<na_segment>& segments, uint64_t offset, uint64_t size, F&& f) {
-  for (const na_segment& s : segments) {
-    if (size == 0) return;
-    if (offset >= s.size) {
-      offset -= s.size;
-      continue;
-    }
-    const uint64_t n = std::min<uint64_t>(s.size - offset, size);
-    if (!f(reinterpret_cast<char*>(s.address) + offset, n)) return;
-    offset = 0;
-    size -= n;
-  }
-}
 
 /// The state. Prints a line and returns null if HG_Bulk_init() has not been called.
 bulk_runtime* current_bulk(const char* function);

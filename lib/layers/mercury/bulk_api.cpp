@@ -141,30 +141,19 @@ hg_return_t HG_Bulk_handle_deserialize(hg_bulk_t* handle, const void* buf, size_
   if (r == nullptr) return HG_FAIL;
   if (handle == nullptr || buf == nullptr)
     return misuse(__func__, handle == nullptr ? "handle is NULL, but must not be" : "buf is NULL, but must not be");
-  bulk_header h;
-  if (buf_size < sizeof h) return HG_SIZE_ERROR;
-  std::memcpy(&h, buf, sizeof h);
-  const bool is_range = (h.flags & bulk_is_range) != 0;
-  const uint32_t flags = h.flags & ~bulk_is_range;
-  if (h.magic != bulk_magic || (flags != HG_BULK_READWRITE && flags != HG_BULK_READ_ONLY) || h.segments == 0)
-    return HG_PROTOCOL_ERROR;
-  uint64_t base = 0;
-  const size_t begin = sizeof h + (is_range ? sizeof base : 0);
-  if (buf_size < begin) return HG_SIZE_ERROR;
-  if (is_range) std::memcpy(&base, static_cast<const char*>(buf) + sizeof h, sizeof base);
-  if (h.size > UINT64_MAX - base) return HG_PROTOCOL_ERROR;
-  if (h.process == r->process && !is_range)
-    if (bulk* own = r->find(h.id); own != nullptr) {
+  bulk_message m;
+  if (const hg_return_t result = read_bulk(buf, buf_size, m); result != HG_SUCCESS) return result;
+  if (m.head.process == r->process && !m.is_range)
+    if (bulk* own = r->find(m.head.id); own != nullptr) {
       *handle = own;
       return HG_SUCCESS;
     }
   return guarded("HG_Bulk_handle_deserialize", [&] {
     na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
     na_class_t* na = r->network->na();
-    const na_return_t result =
-        NA_Mem_handle_deserialize(na, &memory, static_cast<const char*>(buf) + begin, buf_size - begin);
+    const na_return_t result = NA_Mem_handle_deserialize(na, &memory, m.memory, m.memory_size);
     if (result != NA_SUCCESS) return result == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_PROTOCOL_ERROR;
-    bulk* made = new (std::nothrow) bulk(*r, memory, h, base);
+    bulk* made = new (std::nothrow) bulk(*r, memory, m.head, m.base);
     if (made == nullptr) {
       NA_Mem_handle_free(na, memory);
       return HG_NOMEM_ERROR;

@@ -10,19 +10,6 @@ using namespace mercury;
 
 namespace {
 
-/// Copies between two handles of this process.
-void copy(const bulk& to, uint64_t to_offset, const bulk& from, uint64_t from_offset, uint64_t size) {
-  for_pieces(from.segments(), from_offset, size, [&](const char* source, uint64_t bytes) {
-    for_pieces(to.segments(), to_offset, bytes, [&](char* target, uint64_t n) {
-      std::memmove(target, source, n);  // the ranges may overlap
-      source += n;
-      return true;
-    });
-    to_offset += bytes;
-    return true;
-  });
-}
-
 na_return_t on_transferred(const na_cb_info* info) {
   auto* t = static_cast<transfer*>(info->arg);
   t->result.store(info->ret == NA_SUCCESS      ? HG_SUCCESS
@@ -64,8 +51,8 @@ hg_return_t HG_Bulk_transfer(hg_bulk_op_t op, na_addr_t origin_addr, hg_bulk_t o
     t->begin();
     na_return_t posted = NA_SUCCESS;
     if (size == 0 || origin->is_local()) {
-      op == HG_BULK_PULL ? copy(*local, local_offset, *origin, origin_offset, size)
-                         : copy(*origin, origin_offset, *local, local_offset, size);
+      op == HG_BULK_PULL ? copy_pieces(local->segments(), local_offset, origin->segments(), origin_offset, size)
+                         : copy_pieces(origin->segments(), origin_offset, local->segments(), local_offset, size);
       t->done.store(true, std::memory_order_release);
     } else {
       const auto start = op == HG_BULK_PULL ? NA_Get : NA_Put;

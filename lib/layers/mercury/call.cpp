@@ -7,7 +7,8 @@
 
 namespace mercury {
 
-call::call(runtime& r) : owner(r), input_(new char[r.largest_request]), output_(new char[r.largest_response]) {
+call::call(runtime& r)
+    : owner(r), fetch_(r.operations), input_(new char[r.largest_request]), output_(new char[r.largest_response]) {
   set_alive(false);
 }
 
@@ -61,33 +62,18 @@ hg_return_t call::open_request() {
 }
 
 hg_return_t call::fetch(const request_header& h) {
-  na_class_t* na = owner.network->na();
-  if (NA_Mem_handle_deserialize(na, &remote_handle_, input_.get() + sizeof h, h.payload) != NA_SUCCESS) {
-    remote_handle_ = NA_MEM_HANDLE_NULL;
-    return HG_PROTOCOL_ERROR;
-  }
+  na_class_t* const na = owner.network->na();
+  if (const hg_return_t result = fetch_.open(na, input_.get() + sizeof h, h.payload); result != HG_SUCCESS)
+    return result;
   extra_ = hg_proc_buf_alloc(arguments);
   if (extra_ == nullptr) return HG_NOMEM_ERROR;
-  extra_check_ = h.elsewhere_check;
-  if (NA_Mem_handle_create(na, extra_, arguments, NA_MEM_READWRITE, &extra_handle_) != NA_SUCCESS) {
-    extra_handle_ = NA_MEM_HANDLE_NULL;
-    return HG_NA_ERROR;
-  }
-  owner.operations.fetch_add(1, std::memory_order_relaxed);
-  if (NA_Get(na, owner.network->context(), on_arguments, this, extra_handle_, 0, remote_handle_, 0, arguments, source,
-             NA_OP_ID_IGNORE) == NA_SUCCESS)
-    return HG_SUCCESS;
-  owner.operations.fetch_sub(1, std::memory_order_release);
-  return HG_NA_ERROR;
+  return fetch_.start(na, owner.network->context(), extra_, arguments, source, h.elsewhere_check, on_arguments, this);
 }
 
 na_return_t call::on_arguments(const na_cb_info* info) {
   auto* c = static_cast<call*>(info->arg);
   runtime& r = c->owner;
-  hg_return_t result = info->ret == NA_SUCCESS ? HG_SUCCESS : HG_NA_ERROR;
-  if (result == HG_SUCCESS && message_check(check_start, c->extra_, c->arguments) != c->extra_check_)
-    result = HG_CHECKSUM_ERROR;
-  if (result == HG_SUCCESS) {
+  if (const hg_return_t result = c->fetch_.result(info); result == HG_SUCCESS) {
     c->arguments_at = static_cast<char*>(c->extra_);
     c->set_alive(true);
     r.arrived(c);
@@ -169,10 +155,7 @@ void call::sent(hg_return_t result) {
 void call::unref() {
   if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   set_alive(false);
-  na_class_t* const na = owner.network->na();
-  if (LCI_UNLIKELY(extra_handle_ != NA_MEM_HANDLE_NULL)) NA_Mem_handle_free(na, extra_handle_);
-  if (LCI_UNLIKELY(remote_handle_ != NA_MEM_HANDLE_NULL)) NA_Mem_handle_free(na, remote_handle_);
-  extra_handle_ = remote_handle_ = NA_MEM_HANDLE_NULL;
+  fetch_.free(owner.network->na());
   if (extra_ != nullptr) hg_proc_buf_free(extra_);
   extra_ = nullptr;
   if (caller_ != nullptr) caller_->unref();  // `source` is not freed, as NA's addresses own no memory

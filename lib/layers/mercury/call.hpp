@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 
+#include "lib/layers/mercury/argument_fetch.hpp"
 #include "lib/layers/mercury/functions.hpp"
 #include "lib/layers/mercury/misuse.hpp"
 #include "lib/layers/mercury/wire.hpp"
@@ -68,6 +69,7 @@ class call : public object<0x6d756861> {
   hg_return_t send(hg_return_t result, size_t payload);
   void sent(hg_return_t result);
 
+  argument_fetch fetch_;
   const std::unique_ptr<char[]> input_;
   const std::unique_ptr<char[]> output_;
   na_tag_t tag_ = 0;
@@ -77,9 +79,6 @@ class call : public object<0x6d756861> {
   bool is_accepted_ = false;
   size_t size_ = 0;        // bytes of the message
   void* extra_ = nullptr;  // arguments that were fetched from the caller's memory
-  uint32_t extra_check_ = 0;
-  na_mem_handle_t extra_handle_ = NA_MEM_HANDLE_NULL;
-  na_mem_handle_t remote_handle_ = NA_MEM_HANDLE_NULL;
   std::atomic<uint32_t> refs_{0};
 };
 

@@ -7,6 +7,8 @@
 #include <exception>
 #include <new>
 
+#include "lib/layers/common/c_object.hpp"
+
 namespace mercury {
 
 /// Prints "mercury: <function>: <text>" in one line; returns `code`.
@@ -25,24 +27,8 @@ hg_return_t guarded(const char* function, F&& f) noexcept {
   }
 }
 
-/// Base class of objects that programs refer to by void*. Its member identifies the class, which detects most invalid
-/// pointers.
 template <uint32_t Kind>
-class object {
- public:
-  object() = default;
-  object(const object&) = delete;
-  object& operator=(const object&) = delete;
-  bool is_alive() const { return kind_ == Kind; }
-
- protected:
-  ~object() { kind_ = 0; }
-  /// For objects in a pool: false while the object is free, so that a program's use of it is detected.
-  void set_alive(bool alive) { kind_ = alive ? Kind : 0; }
-
- private:
-  volatile uint32_t kind_ = Kind;  // volatile, so that the store in the destructor is not removed
-};
+using object = layers::c_object<Kind>;
 
 /// The object behind a pointer of the program. Prints a line and returns null if it is invalid. `what` names the
 /// expected object in that line, e.g. "a request".

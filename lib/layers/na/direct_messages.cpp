@@ -2,30 +2,18 @@
 
 #include <mutex>
 
+#include "lib/layers/na/active_messages.hpp"
 #include "lib/layers/na/arguments.hpp"
 #include "lib/layers/na/class.hpp"
 #include "lib/layers/na/context.hpp"
 
 namespace na {
-namespace {
-
-/// All processes must register remote completions in the same order: introductions first, this one second.
-constexpr lci::rcomp_t rcomp = 2;
-
-lci::comp_attr_t in_place() {
-  lci::comp_attr_t a;
-  a.am_in_place = true;
-  return a;
-}
-
-}  // namespace
 
 direct_messages::direct_messages(na_class& c) : lci::comp_impl_t(in_place()), class_(c), departures_(*this) {}
 
 void direct_messages::open() {
   peers_ = std::make_unique<peer[]>(class_.book->last() + 1);
-  const lci::rcomp_t given = lci::register_rcomp_x(lci::comp_t(this)).runtime(class_.runtime)();
-  if (given != rcomp) throw lci::resource_error("the runtime of a class gives other numbers than NA expects");
+  open_channel(class_, channel::direct_messages, this);
 }
 
 void direct_messages::attach(na_context* context, direct_receiver* to) {
@@ -43,23 +31,20 @@ void direct_messages::detach() {
 }
 
 void direct_messages::signal(lci::status_t status) {
-  const auto rank = static_cast<uint32_t>(status.rank);
-  if (!status.is_done() || rank > class_.book->last()) return;
+  const na_addr_t source = source_of(class_, status);
+  if (source == NA_ADDR_NULL) return;
   const auto tag = static_cast<na_tag_t>(status.tag);
-  const addr source = class_.book->current(rank);
-  if ((source.generation & 1) == 0) return;  // it has not introduced itself
-  const na_addr_t value = class_.book->of(rank);
   const std::lock_guard guard(lock_);
   if ((tag & (answer_bit | more_bit)) == answer_bit) {
-    std::atomic<uint32_t>& n = peers_[rank].unanswered;
+    std::atomic<uint32_t>& n = peers_[static_cast<uint32_t>(status.rank)].unanswered;
     if (n.load(std::memory_order_relaxed) > 0) n.fetch_sub(1, std::memory_order_relaxed);
   }
   if (receiver_ != nullptr) {
-    receiver_->on_message(value, tag, status.buffer, status.size);
+    receiver_->on_message(source, tag, status.buffer, status.size);
     context_->end_round();
   } else {
     const char* const begin = static_cast<const char*>(status.buffer);
-    early_.push_back({value, tag, std::vector<char>(begin, begin + status.size)});
+    early_.push_back({source, tag, std::vector<char>(begin, begin + status.size)});
   }
 }
 
@@ -78,13 +63,7 @@ bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t ta
     if (p.unanswered.load(std::memory_order_relaxed) > 0) p.unanswered.fetch_sub(1, std::memory_order_relaxed);
   };
   try {
-    if (class_.with_peer(to, [&] {
-          return lci::post_am_x(static_cast<int>(to.rank), const_cast<void*>(buffer), size, lci::COMP_NULL_RETRY, rcomp)
-              .device(class_.device)
-              .tag(tag)()
-              .is_retry();
-        }))
-      return revoke(), false;
+    if (!post(class_, to, channel::direct_messages, buffer, size, tag)) return revoke(), false;
   } catch (...) {
     revoke();
     throw;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include "lib/layers/na/active_messages.hpp"
 #include "lib/layers/na/class.hpp"
 #include "lib/layers/na/errors.hpp"
 
@@ -12,20 +13,11 @@ namespace {
 using kind = introduction::kind;
 using std::chrono::milliseconds;
 
-/// All processes must register remote completions in the same order, so that each knows the number at its peers. This
-/// one is the first.
-constexpr lci::rcomp_t rcomp = 1;
 /// A question is repeated after this time: only a post reports that the peer has disconnected.
 constexpr milliseconds repetition{200};
 /// After a refused claim, the other connection is established here within about a round trip. It is not if the peer has
 /// not yet noticed that an older connection has ended; this limits the wait for it.
 constexpr milliseconds longest_disagreement{500};
-
-lci::comp_attr_t in_place() {
-  lci::comp_attr_t a;
-  a.am_in_place = true;
-  return a;
-}
 
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
@@ -33,10 +25,7 @@ void pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 introductions::introductions(na_class& c) : lci::comp_impl_t(in_place()), class_(c) {}
 
-void introductions::open() {
-  const lci::rcomp_t given = lci::register_rcomp_x(lci::comp_t(this)).runtime(class_.runtime)();
-  if (given != rcomp) throw lci::resource_error("the runtime of a class gives other numbers than NA expects");
-}
+void introductions::open() { open_channel(class_, channel::introductions, this); }
 
 introduction introductions::message(kind what, uint64_t number) const {
   introduction m;
@@ -49,7 +38,8 @@ introduction introductions::message(kind what, uint64_t number) const {
 
 bool introductions::send(uint32_t rank, const introduction& m, bool may_wait) {
   return class_.with_peer({rank, 0}, [&] {
-    return !lci::post_am_x(static_cast<int>(rank), &m, sizeof m, lci::COMP_NULL_RETRY, rcomp)
+    return !lci::post_am_x(static_cast<int>(rank), &m, sizeof m, lci::COMP_NULL_RETRY,
+                           static_cast<lci::rcomp_t>(channel::introductions))
                 .runtime(class_.runtime)
                 .device(class_.device)
                 .allow_retry(!may_wait)()

@@ -6,21 +6,14 @@
 #include <cstring>
 #include <mutex>
 
+#include "lib/layers/na/active_messages.hpp"
 #include "lib/layers/na/class.hpp"
 #include "lib/layers/na/context.hpp"
 
 namespace na {
 namespace {
 
-// All processes must register remote completions in the same order: these are the third and the fourth.
-constexpr lci::rcomp_t message_rcomp = 3, report_rcomp = 4;
 constexpr uint32_t report_after = unexpected_messages::window / 4;
-
-lci::comp_attr_t in_place() {
-  lci::comp_attr_t a;
-  a.am_in_place = true;
-  return a;
-}
 
 }  // namespace
 
@@ -36,10 +29,8 @@ unexpected_messages::~unexpected_messages() {
 
 void unexpected_messages::open() {
   peers_ = std::make_unique<peer[]>(class_.book->last() + 1);
-  const lci::rcomp_t given = lci::register_rcomp_x(lci::comp_t(this)).runtime(class_.runtime)();
-  const lci::rcomp_t next = lci::register_rcomp_x(lci::comp_t(&reports_)).runtime(class_.runtime)();
-  if (given != message_rcomp || next != report_rcomp)
-    throw lci::resource_error("the runtime of a class gives other numbers than NA expects");
+  open_channel(class_, channel::unexpected_messages, this);
+  open_channel(class_, channel::reports, &reports_);
 }
 
 // --- sending ---
@@ -52,21 +43,15 @@ bool unexpected_messages::send(addr to, const void* buffer, size_t size, na_tag_
   }
   // Threads check the window before they increment, so n threads may exceed it by n - 1.
   here.fetch_add(1, std::memory_order_relaxed);
-  bool is_retry = true;
+  bool is_sent = false;
   try {
-    is_retry = class_.with_peer(to, [&] {
-      return lci::post_am_x(static_cast<int>(to.rank), const_cast<void*>(buffer), size, lci::COMP_NULL_RETRY,
-                            message_rcomp)
-          .device(class_.device)
-          .tag(tag)()
-          .is_retry();
-    });
+    is_sent = post(class_, to, channel::unexpected_messages, buffer, size, tag);
   } catch (...) {
     here.fetch_sub(1, std::memory_order_relaxed);
     throw;
   }
-  if (is_retry) here.fetch_sub(1, std::memory_order_relaxed);
-  return !is_retry;
+  if (!is_sent) here.fetch_sub(1, std::memory_order_relaxed);
+  return is_sent;
 }
 
 unexpected_messages::reports::reports(unexpected_messages& m) : lci::comp_impl_t(in_place()), messages_(m) {}
@@ -104,10 +89,9 @@ void unexpected_messages::fill(operation* op, na_addr_t source, na_tag_t tag, co
 }
 
 void unexpected_messages::signal(lci::status_t status) {
+  const na_addr_t source = source_of(class_, status);
+  if (source == NA_ADDR_NULL) return;
   const auto rank = static_cast<uint32_t>(status.rank);
-  if (!status.is_done() || rank > class_.book->last()) return;
-  const na_addr_t source = class_.book->of(rank);
-  if ((class_.book->current(rank).generation & 1) == 0) return;  // it has not introduced itself
   const auto tag = static_cast<na_tag_t>(status.tag);
   operation* op = nullptr;
   {
@@ -178,13 +162,7 @@ bool unexpected_messages::report(uint32_t rank) {
   const uint32_t n = peers_[rank].taken.exchange(0, std::memory_order_relaxed);
   if (n == 0) return true;
   try {
-    const bool is_sent = class_.with_peer({rank, 0}, [&] {
-      return !lci::post_am_x(static_cast<int>(rank), const_cast<uint32_t*>(&n), sizeof n, lci::COMP_NULL_RETRY,
-                             report_rcomp)
-                  .device(class_.device)()
-                  .is_retry();
-    });
-    if (is_sent) return true;
+    if (post(class_, {rank, 0}, channel::reports, &n, sizeof n)) return true;
   } catch (const lci::peer_failure_error&) {
     return true;  // the peer has failed and needs no report
   }

@@ -2,7 +2,6 @@
 
 #include <new>
 
-#include "lib/layers/mercury/message_check.hpp"
 #include "lib/layers/rpc/core.hpp"
 #include "lib/layers/rpc/exceptions.hpp"
 #include "lib/layers/rpc/parts.hpp"
@@ -15,6 +14,7 @@ using mercury::response_header;
 incoming::incoming(engine_core& e)
     : owner(e),
       output_room_(e.largest_response - sizeof(response_header)),
+      fetch_(e.operations),
       input_(new char[e.largest_request]),
       output_(new char[e.largest_response]) {}
 
@@ -61,33 +61,19 @@ hg_return_t incoming::read() {
 hg_return_t incoming::fetch(const request_header& h) {
   if (arguments > owner.largest) return HG_SIZE_ERROR;
   na_class_t* const na = owner.na();
-  if (NA_Mem_handle_deserialize(na, &remote_handle_, input_.get() + sizeof h, h.payload) != NA_SUCCESS) {
-    remote_handle_ = NA_MEM_HANDLE_NULL;
-    return HG_PROTOCOL_ERROR;
-  }
+  if (const hg_return_t result = fetch_.open(na, input_.get() + sizeof h, h.payload); result != HG_SUCCESS)
+    return result;
   fetched_.reset(new (std::nothrow) char[arguments]);
   if (fetched_ == nullptr) return HG_NOMEM_ERROR;
-  fetched_check_ = h.elsewhere_check;
-  if (NA_Mem_handle_create(na, fetched_.get(), arguments, NA_MEM_READWRITE, &local_handle_) != NA_SUCCESS) {
-    local_handle_ = NA_MEM_HANDLE_NULL;
-    return HG_NA_ERROR;
-  }
-  owner.operations.fetch_add(1, std::memory_order_relaxed);
-  if (NA_Get(na, owner.context(), on_arguments, this, local_handle_, 0, remote_handle_, 0, arguments, source,
-             NA_OP_ID_IGNORE) == NA_SUCCESS)
-    return HG_TIMEOUT;
-  owner.operations.fetch_sub(1, std::memory_order_release);
-  return HG_NA_ERROR;
+  const hg_return_t result =
+      fetch_.start(na, owner.context(), fetched_.get(), arguments, source, h.elsewhere_check, on_arguments, this);
+  return result == HG_SUCCESS ? HG_TIMEOUT : result;
 }
 
 na_return_t incoming::on_arguments(const na_cb_info* info) {
   auto* in = static_cast<incoming*>(info->arg);
   engine_core& e = in->owner;
-  hg_return_t result = info->ret == NA_SUCCESS ? HG_SUCCESS : HG_NA_ERROR;
-  if (result == HG_SUCCESS &&
-      mercury::message_check(mercury::check_start, in->fetched_.get(), in->arguments) != in->fetched_check_)
-    result = HG_CHECKSUM_ERROR;
-  if (result == HG_SUCCESS) {
+  if (const hg_return_t result = in->fetch_.result(info); result == HG_SUCCESS) {
     in->arguments_at = in->fetched_.get();
     e.arrived(in);
   } else {
@@ -164,10 +150,7 @@ na_return_t incoming::on_sent(const na_cb_info* info) {
 }
 
 void incoming::detach() {
-  na_class_t* const na = owner.na();
-  if (local_handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na, local_handle_);
-  if (remote_handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na, remote_handle_);
-  local_handle_ = remote_handle_ = NA_MEM_HANDLE_NULL;
+  fetch_.free(owner.na());
   fetched_.reset();
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "lci/rpc.hpp"
+#include "lib/layers/mercury/argument_fetch.hpp"
 #include "lib/layers/mercury/wire.hpp"
 
 namespace lci::rpc::detail {
@@ -57,6 +58,7 @@ class incoming {
   void send_parts(writer& result);
 
   const size_t output_room_;
+  mercury::argument_fetch fetch_;
   const std::unique_ptr<char[]> input_;
   const std::unique_ptr<char[]> output_;
   na_tag_t tag_ = 0;
@@ -66,9 +68,6 @@ class incoming {
   bool is_typed_ = false;  // the caller has sent a signature
   bool is_answered_ = false;
   std::unique_ptr<char[]> fetched_;
-  uint32_t fetched_check_ = 0;
-  na_mem_handle_t local_handle_ = NA_MEM_HANDLE_NULL;
-  na_mem_handle_t remote_handle_ = NA_MEM_HANDLE_NULL;
   std::atomic<uint32_t> refs_{0};
 };
 

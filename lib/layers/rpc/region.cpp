@@ -5,13 +5,10 @@
 #include "lib/layers/rpc/core.hpp"
 
 namespace lci::rpc::detail {
-namespace {
 
-size_t size_of(const std::vector<na_segment>& segments) {
-  size_t n = 0;
-  for (const na_segment& s : segments) n += s.size;
-  return n;
-}
+using mercury::bulk_header;
+
+namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw invalid_argument_error("rpc::bulk: " + text); }
 
@@ -20,7 +17,7 @@ size_t size_of(const std::vector<na_segment>& segments) {
 region::region(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a)
     : engine_(std::move(e)),
       segments_(std::move(segments)),
-      size_(size_of(segments_)),
+      size_(mercury::size_of(segments_)),
       segment_count_(segments_.size()),
       access_(a),
       owner_(NA_ADDR_NULL),
@@ -40,7 +37,7 @@ region::region(std::shared_ptr<engine_core> e, na_mem_handle_t memory, const bul
     : engine_(std::move(e)),
       size_(size),
       segment_count_(h.segments),
-      access_((h.flags & is_read_only) != 0 ? access::read_only : access::read_write),
+      access_((h.flags & NA_MEM_READ_ONLY) != 0 ? access::read_only : access::read_write),
       owner_(owner),
       process_(h.process),
       id_(h.id),
@@ -85,7 +82,7 @@ void region::write(writer& w, size_t offset, size_t size) {
   const size_t handle_size = prepare();
   const bool whole = offset == 0 && size == size_;
   bulk_header h;
-  h.flags = (access_ == access::read_only ? is_read_only : 0) | (whole ? 0 : is_range);
+  h.flags = (access_ == access::read_only ? NA_MEM_READ_ONLY : 0) | (whole ? 0 : mercury::bulk_is_range);
   h.size = size;
   h.segments = segment_count_;
   h.process = process_;
@@ -107,49 +104,30 @@ void write_bulk(writer& w, const bulk& b) {
 bulk read_bulk(reader& r) {
   const size_t size = r.count(1);
   if (size == 0) return {};
-  const char* from = r.take(size);
-  bulk_header h;
-  if (size < sizeof h) throw_cut_message();
-  std::memcpy(&h, from, sizeof h);
-  if (h.magic != bulk_magic || (h.flags & ~(is_read_only | is_range)) != 0 || h.segments == 0)
-    throw_bad_message("a bulk is damaged");
-  from += sizeof h;
-  size_t left = size - sizeof h;
-  uint64_t offset = 0;
-  if ((h.flags & is_range) != 0) {
-    if (left < sizeof offset) throw_cut_message();
-    std::memcpy(&offset, from, sizeof offset);
-    from += sizeof offset;
-    left -= sizeof offset;
-  }
-  if (h.size > UINT64_MAX - offset) throw_bad_message("a bulk is damaged");
+  mercury::bulk_message m;
+  if (const hg_return_t result = mercury::read_bulk(r.take(size), size, m); result != HG_SUCCESS)
+    result == HG_SIZE_ERROR ? throw_cut_message() : throw_bad_message("a bulk is damaged");
+  const bulk_header& h = m.head;
   auto engine = r.where().engine->shared_from_this();
   const engine_core::entry use(*engine);
   if (h.process == engine->process) {
     std::lock_guard guard(engine->regions_lock);
     const auto found = engine->regions.find(h.id);
     if (found != engine->regions.end())
-      if (auto own = found->second.lock(); own != nullptr && own->size() >= offset + h.size)
-        return {std::move(own), static_cast<size_t>(offset), static_cast<size_t>(h.size)};
+      if (auto own = found->second.lock(); own != nullptr && own->size() >= m.base + h.size)
+        return {std::move(own), static_cast<size_t>(m.base), static_cast<size_t>(h.size)};
   }
   na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
-  if (NA_Mem_handle_deserialize(engine->na(), &memory, from, left) != NA_SUCCESS)
+  if (NA_Mem_handle_deserialize(engine->na(), &memory, m.memory, m.memory_size) != NA_SUCCESS)
     throw_bad_message("a bulk is damaged");
-  auto made = std::make_shared<region>(engine, memory, h, offset + h.size, r.where().peer);
-  return {std::move(made), static_cast<size_t>(offset), static_cast<size_t>(h.size)};
+  auto made = std::make_shared<region>(engine, memory, h, m.base + h.size, r.where().peer);
+  return {std::move(made), static_cast<size_t>(m.base), static_cast<size_t>(h.size)};
 }
 
 namespace {
 
-/// Copies between two regions of this process.
 void copy(const region& to, size_t to_offset, const region& from, size_t from_offset, size_t size) {
-  for_pieces(from.segments(), from_offset, size, [&](const char* source, size_t bytes) {
-    for_pieces(to.segments(), to_offset, bytes, [&](char* target, size_t n) {
-      std::memmove(target, source, n);  // the ranges may overlap
-      source += n;
-    });
-    to_offset += bytes;
-  });
+  mercury::copy_pieces(to.segments(), to_offset, from.segments(), from_offset, size);
 }
 
 }  // namespace

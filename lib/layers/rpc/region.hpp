@@ -8,23 +8,9 @@
 #include <vector>
 
 #include "lci/rpc.hpp"
+#include "lib/layers/mercury/bulk_wire.hpp"
 
 namespace lci::rpc::detail {
-
-constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk", as HG's
-constexpr uint32_t is_read_only = NA_MEM_READ_ONLY;
-constexpr uint32_t is_range = 2;
-
-/// The header of a serialized bulk; the same layout as HG's bulk_header. NA's serialized memory handle follows. A bulk
-/// that is a range of the memory has the range's offset (uint64_t) between the two.
-struct bulk_header {
-  uint32_t magic = bulk_magic;
-  uint32_t flags = 0;
-  uint64_t size = 0;
-  uint64_t segments = 0;
-  uint64_t process = 0;  // of the owner
-  uint64_t id = 0;       // of the owner's handle
-};
 
 /// Memory of this process in segments, or a description of another process's memory; each with its handle of NA. Shared
 /// by the bulks and transfers that refer to it. Thread-safe.
@@ -33,7 +19,8 @@ class region {
   /// Memory of this process. Throws lci::invalid_argument_error if a segment leaves the address space.
   region(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a);
   /// `size` bytes of another process's memory. Takes ownership of NA's handle.
-  region(std::shared_ptr<engine_core> e, na_mem_handle_t memory, const bulk_header& h, size_t size, na_addr_t owner);
+  region(std::shared_ptr<engine_core> e, na_mem_handle_t memory, const mercury::bulk_header& h, size_t size,
+         na_addr_t owner);
   /// Creates a region of this process and adds it to the engine's table, where bulks that return from peers find it.
   static std::shared_ptr<region> make_local(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a);
   ~region();
@@ -71,21 +58,5 @@ class region {
   std::mutex lock_;  // guards the members below
   bool is_registered_ = false;
 };
-
-/// Calls f(address, size) for each piece of a range of segments.
-template <class F>
-void for_pieces(const std::vector<na_segment>& segments, size_t offset, size_t size, F&& f) {
-  for (const na_segment& s : segments) {
-    if (size == 0) return;
-    if (offset >= s.size) {
-      offset -= s.size;
-      continue;
-    }
-    const size_t n = std::min<size_t>(s.size - offset, size);
-    f(reinterpret_cast<char*>(s.address) + offset, n);
-    offset = 0;
-    size -= n;
-  }
-}
 
 }  // namespace lci::rpc::detail

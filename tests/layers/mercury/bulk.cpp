@@ -177,14 +177,6 @@ int main(int argc, char** argv) {
     misuse();
     alone(h);
   }
-  for (const char* url : {"bmi+tcp", "na+sm"}) {
-    process server({"serve", url});
-    const std::string name = server.line();
-    REQUIRE(!name.empty());
-    process a({"call", name, url}), b({"call", name, url});
-    REQUIRE(a.wait() == 0 && b.wait() == 0);
-    REQUIRE(process({"end", name, url}).wait() == 0);
-    REQUIRE(server.wait() == 0);
-  }
+  run_two_clients();
   return 0;
 }

@@ -124,14 +124,6 @@ int main(int argc, char** argv) {
   if (role == "serve") return serve_at(argv[2]);
   if (role == "call") return call(argv[2], argv[3]);
   if (role == "end") return end_server(argv[2], argv[3]);
-  for (const char* url : {"bmi+tcp", "na+sm"}) {
-    process server({"serve", url});
-    const std::string name = server.line();
-    REQUIRE(!name.empty());
-    process a({"call", name, url}), b({"call", name, url});
-    REQUIRE(a.wait() == 0 && b.wait() == 0);
-    REQUIRE(process({"end", name, url}).wait() == 0);
-    REQUIRE(server.wait() == 0);
-  }
+  run_two_clients();
   return 0;
 }

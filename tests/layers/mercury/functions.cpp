@@ -187,4 +187,16 @@ int end_server(const std::string& name, const char* url) {
   return 0;
 }
 
+void run_two_clients() {
+  for (const char* url : {"bmi+tcp", "na+sm"}) {
+    process server({"serve", url});
+    const std::string name = server.line();
+    REQUIRE(!name.empty());
+    process a({"call", name, url}), b({"call", name, url});
+    REQUIRE(a.wait() == 0 && b.wait() == 0);
+    REQUIRE(process({"end", name, url}).wait() == 0);
+    REQUIRE(server.wait() == 0);
+  }
+}
+
 }  // namespace test

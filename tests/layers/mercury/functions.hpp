@@ -96,5 +96,8 @@ void serve();
 int serve_at(const char* url);
 /// The main function of a client that ends the server with that name.
 int end_server(const std::string& name, const char* url);
+/// Over each network, starts this program as a server ("serve"), as two clients ("call") and as a client that ends the
+/// server ("end"). All must succeed.
+void run_two_clients();
 
 }  // namespace test

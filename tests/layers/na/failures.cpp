@@ -12,8 +12,8 @@ using test::network;
 using test::outcome;
 
 /// Receives one message, then does nothing, and makes no progress.
-int sleep_for_ever() {
-  const network net("tcp", true);
+int sleep_for_ever(const char* url) {
+  const network net(url, true);
   test::say(net.own_name());
   outcome got;
   char byte;
@@ -251,24 +251,12 @@ void restarts() {
   REQUIRE((code == NA_SUCCESS ? never.info.ret : code) == NA_PROTOCOL_ERROR);
 }
 
-int sleep_at(const char* name) {
-  const network net(name, true);
-  test::say(net.own_name());
-  outcome got;
-  char byte;
-  REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &got, &byte, 1, nullptr));
-  net.until([&] { return got.done(); });
-  test::say("received");
-  pause();
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
-  if (role == "sleep") return sleep_for_ever();
-  if (role == "sleep_at") return sleep_at(argv[2]);
+  if (role == "sleep") return sleep_for_ever("tcp");
+  if (role == "sleep_at") return sleep_for_ever(argv[2]);
   if (role == "leave") return leave();
   if (role == "expose") return expose();
   if (role == "send") return send_for_ever(argv[2]);

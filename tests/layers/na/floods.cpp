@@ -139,27 +139,25 @@ void receive_early_ones(const network& net) {
   REQUIRE(sender.wait() == 0);
 }
 
-/// Both processes send many messages before they receive.
-int exchange(const std::string& name) {
-  const network net("tcp", name.empty());
-  na_addr_t peer = NA_ADDR_NULL;
+/// Connects two processes: the one with an empty name listens and prints its name, the other one looks that up. Returns
+/// the address of the other process.
+na_addr_t meet(const network& net, const std::string& name) {
   outcome first;
   char byte = 0;
   if (name.empty()) {
     test::say(net.own_name());
     REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &first, &byte, 1, nullptr));
     net.until([&] { return first.done(); });
-    peer = first.info.info.recv_unexpected.source;
-  } else {
-    peer = net.find(name);
-    REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(net.c, net.x, outcome::store, &first, &byte, 1, peer, 0, nullptr));
-    net.until([&] { return first.done(); });
+    return first.info.info.recv_unexpected.source;
   }
-  std::string text(message_size, 'e');
-  std::vector<outcome> sent(n_messages);
-  for (outcome& s : sent)
-    REQUIRE_CODE(NA_SUCCESS,
-                 NA_Msg_send_unexpected(net.c, net.x, outcome::store, &s, text.data(), text.size(), peer, 7, nullptr));
+  const na_addr_t peer = net.find(name);
+  REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(net.c, net.x, outcome::store, &first, &byte, 1, peer, 0, nullptr));
+  net.until([&] { return first.done(); });
+  return peer;
+}
+
+/// Receives the other process's messages, then waits until this process's sends have completed.
+void receive_flood(const network& net, std::vector<outcome>& sent) {
   std::vector<char> buffer(message_size);
   for (int i = 0; i < n_messages; ++i) {
     outcome got;
@@ -172,6 +170,18 @@ int exchange(const std::string& name) {
     net.until([&] { return s.done(); });
     REQUIRE(s.info.ret == NA_SUCCESS);
   }
+}
+
+/// Both processes send many messages before they receive.
+int exchange(const std::string& name) {
+  const network net("tcp", name.empty());
+  const na_addr_t peer = meet(net, name);
+  std::string text(message_size, 'e');
+  std::vector<outcome> sent(n_messages);
+  for (outcome& s : sent)
+    REQUIRE_CODE(NA_SUCCESS,
+                 NA_Msg_send_unexpected(net.c, net.x, outcome::store, &s, text.data(), text.size(), peer, 7, nullptr));
+  receive_flood(net, sent);
   return 0;
 }
 
@@ -179,19 +189,7 @@ int exchange(const std::string& name) {
 /// arrived: the flood must not block it.
 int flood_and_call(const std::string& name) {
   const network net("tcp", name.empty());
-  na_addr_t peer = NA_ADDR_NULL;
-  outcome first;
-  char byte = 0;
-  if (name.empty()) {
-    test::say(net.own_name());
-    REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &first, &byte, 1, nullptr));
-    net.until([&] { return first.done(); });
-    peer = first.info.info.recv_unexpected.source;
-  } else {
-    peer = net.find(name);
-    REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(net.c, net.x, outcome::store, &first, &byte, 1, peer, 0, nullptr));
-    net.until([&] { return first.done(); });
-  }
+  const na_addr_t peer = meet(net, name);
   std::string text(message_size, 'e');
   std::vector<outcome> sent(n_messages);
   outcome call, called;
@@ -205,18 +203,7 @@ int flood_and_call(const std::string& name) {
   net.until([&] { return called.done() && call.done(); });
   REQUIRE(called.info.ret == NA_SUCCESS && call.info.ret == NA_SUCCESS && theirs == 1);
   REQUIRE(!sent.back().done());
-  std::vector<char> buffer(message_size);
-  for (int i = 0; i < n_messages; ++i) {
-    outcome got;
-    REQUIRE_CODE(NA_SUCCESS,
-                 NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &got, buffer.data(), buffer.size(), nullptr));
-    net.until([&] { return got.done(); });
-    REQUIRE(got.info.ret == NA_SUCCESS && got.info.info.recv_unexpected.tag == 7);
-  }
-  for (outcome& s : sent) {
-    net.until([&] { return s.done(); });
-    REQUIRE(s.info.ret == NA_SUCCESS);
-  }
+  receive_flood(net, sent);
   return 0;
 }
 

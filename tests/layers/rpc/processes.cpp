@@ -3,6 +3,7 @@
 
 #include "lci/rpc.hpp"
 #include "tests/layers/na/processes.hpp"
+#include "tests/layers/rpc/throws.hpp"
 
 namespace {
 
@@ -38,16 +39,6 @@ struct client {
   rpc::function<void()> die = e.declare<void()>("die"), end = e.declare<void()>("end");
   rpc::function<int()> never = e.declare<int()>("never");
 };
-
-template <class E, class F>
-bool throws(F f) {
-  try {
-    f();
-  } catch (const E&) {
-    return true;
-  }
-  return false;
-}
 
 int call_often(const std::string& name) {
   const client c;

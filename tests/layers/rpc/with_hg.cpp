@@ -2,6 +2,7 @@
 #include "tests/layers/mercury/functions.hpp"
 
 #include "lci/rpc.hpp"
+#include "tests/layers/rpc/throws.hpp"
 
 namespace {
 
@@ -111,16 +112,6 @@ void hg_calls_rpc(const std::string& name) {
   REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(handle));
   REQUIRE_HG(HG_SUCCESS, h.call(server, stop, nullptr, nullptr));
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
-}
-
-template <class E, class F>
-bool throws(F f) {
-  try {
-    f();
-  } catch (const E&) {
-    return true;
-  }
-  return false;
 }
 
 void rpc_calls_hg(const std::string& name) {

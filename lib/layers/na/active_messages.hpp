@@ -1,0 +1,46 @@
+// What NA's kinds of active messages share: introductions, direct messages and unexpected messages.
+#pragma once
+
+#include "lci.hpp"
+#include "lib/layers/na/class.hpp"
+
+namespace na {
+
+/// The remote completions of a class. Each process must register them in this order, so that it knows those of its
+/// peers.
+enum class channel : lci::rcomp_t { introductions = 1, direct_messages, unexpected_messages, reports };
+
+/// The attribute of completion objects that get messages in place.
+inline lci::comp_attr_t in_place() {
+  lci::comp_attr_t a;
+  a.am_in_place = true;
+  return a;
+}
+
+/// Registers a completion object with the class's runtime. Throws exceptions of the core, and lci::resource_error if
+/// the registrations are not in the order of `channel`.
+inline void open_channel(na_class& c, channel expected, lci::comp_impl_t* to) {
+  if (lci::register_rcomp_x(lci::comp_t(to)).runtime(c.runtime)() != static_cast<lci::rcomp_t>(expected))
+    throw lci::resource_error("the runtime of a class gives other numbers than NA expects");
+}
+
+/// Sends a message. Returns false if the core returns `retry`. Throws lci::peer_failure_error.
+inline bool post(na_class& c, addr to, channel by, const void* buffer, size_t size, na_tag_t tag = 0) {
+  return c.with_peer(to, [&] {
+    return !lci::post_am_x(static_cast<int>(to.rank), const_cast<void*>(buffer), size, lci::COMP_NULL_RETRY,
+                           static_cast<lci::rcomp_t>(by))
+                .device(c.device)
+                .tag(tag)()
+                .is_retry();
+  });
+}
+
+/// The address of a message's sender; NA_ADDR_NULL if the message must be ignored, since it has failed or the sender has
+/// not introduced itself.
+inline na_addr_t source_of(const na_class& c, const lci::status_t& status) {
+  const auto rank = static_cast<uint32_t>(status.rank);
+  if (!status.is_done() || rank > c.book->last() || (c.book->current(rank).generation & 1) == 0) return NA_ADDR_NULL;
+  return c.book->of(rank);
+}
+
+}  // namespace na
