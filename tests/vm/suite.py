@@ -183,7 +183,7 @@ CONFIGURATIONS = {
                                            'waiting')], seconds=360),
     'ibv two guests': across(IBV),
     'ibv armci': Configuration([armci(IBV, 300, 1)], seconds=360),
-    'ibv armci long': Configuration([armci(IBV, 100000, 7)], seconds=3000),
+    'ibv armci long': Configuration([armci(IBV, 20000, 7)], seconds=3600),
     'ibv lossy link': Configuration([conformance(IBV, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),
 }
 
