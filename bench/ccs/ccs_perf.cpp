@@ -1,8 +1,10 @@
 // Measures CCS between two processes, beside the core in the same processes, and beside loops written by hand. Process
 // 0 prints a line for each figure: its name, the median of some rounds, a unit.
 //
-//   lcirun -n 2 ccs_perf [messages] [memory] [descriptions] [registration]
+//   lcirun -n 2 ccs_perf [messages] [memory] [descriptions] [registration] [figures]
 #include <ccs.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -229,6 +231,36 @@ void registration() {
   });
 }
 
+/// What the paper's Fig. 2 and Fig. 3 show: the latency of active messages, and the bandwidth of puts that do not wait
+/// for each other, into memory that processes of the host share.
+void figures() {
+  static std::vector<unsigned char> here(1 << 20, 1);
+  for (size_t size = 8; size <= CCS_MAX_AM_LENGTH; size *= 4)
+    measure("latency " + std::to_string(size), 2000, 5e8, "ns", [size](long n) {
+      ping_pong(
+          n, ccs_messages,
+          [size] { check(CCS_amrequest(context, other, here.data(), static_cast<unsigned>(size), CCS_DATA8, 0, 0)); },
+          CCS_poll);
+    });
+  auto* mine = static_cast<unsigned char*>(CCS_malloc(1 << 20));
+  check(mine != nullptr, "no memory");
+  std::memset(mine, 0, 1 << 20);
+  check(CCS_register_mem(mine, 1 << 20));
+  uint64_t theirs = me == 1 ? reinterpret_cast<uintptr_t>(mine) : 0;
+  check(CCS_bcast(&theirs, 1, CCS_DATA64, 1));
+  for (size_t size = 8; size <= size_t{1} << 20; size *= 4)
+    measure("bandwidth " + std::to_string(size), static_cast<long>(std::min<size_t>(10000, (size_t{64} << 20) / size)),
+            -1e-6 * static_cast<double>(size), "MB/s", [&](long n) {
+              if (me != 0) return;
+              for (long i = 0; i < n; ++i)
+                move(CCS_put, here.data(), size, CCS_DATA8, reinterpret_cast<void*>(theirs), size, CCS_DATA8);
+              check(CCS_fence(other));
+            });
+  check(CCS_barrier());
+  check(CCS_deregister_mem(mine, 1 << 20));
+  CCS_free(mine);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -239,6 +271,10 @@ int main(int argc, char** argv) {
   check(CCS_init());
   lci::g_runtime_init();
   me = lci::get_rank_me();
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(me % static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), &one);
+  (void)sched_setaffinity(0, sizeof one, &one);
   check(lci::get_rank_n() == 2, "two processes are needed");
   other = static_cast<CCS_node_t>(1 - me);
   check(CCS_new_context(&context));
@@ -261,6 +297,7 @@ int main(int argc, char** argv) {
   if (wants("memory")) remote_memory();
   if (wants("descriptions")) descriptions();
   if (wants("registration")) registration();
+  if (wants("figures")) figures();
   lci::barrier();
   lci::deregister_memory(&mr);
   lci::free_comp(&handler);

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "tests/layers/ccs/job.hpp"
 #include "tests/layers/ccs/random_description.hpp"
 #include "tests/layers/ccs/window.hpp"
+#include "tests/support/testing.hpp"
 
 using namespace ccs_test;
 
@@ -268,6 +270,31 @@ TEST_CASE("puts reach memory that was unmapped and mapped again after its deregi
     REQUIRE(mmap(memory, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == memory);
   }
   munmap(memory, size);
+}
+
+TEST_CASE("where registering pins memory, what was mapped again is registered anew, and only that", "[memory][cache]") {
+  job j;
+  const char* const network = std::getenv("LCI_ATTR_BACKEND");
+  if (network == nullptr || std::strcmp(network, "sim") != 0) LCI_SKIP("only LCI_ATTR_BACKEND=sim pins memory here");
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t size = 16 * page;
+  void* const place = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(place != MAP_FAILED);
+  const auto use = [=] {
+    const cache before = cache::now();
+    REQUIRE(CCS_register_mem(place, size) == CCS_SUCCESS);
+    REQUIRE(CCS_deregister_mem(place, size) == CCS_SUCCESS);
+    return cache::now().registrations - before.registrations;
+  };
+  CHECK(use() == 1);
+  CHECK(use() == 0);  // still registered
+  for (int round = 0; round < 3; ++round) {
+    REQUIRE(munmap(place, size) == 0);
+    REQUIRE(mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == place);
+    CHECK(use() == 1);
+    CHECK(use() == 0);
+  }
+  munmap(place, size);
 }
 
 TEST_CASE("the keys of a registration are revoked at all holders before it ends", "[memory][cache]") {
