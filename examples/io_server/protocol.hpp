@@ -16,8 +16,8 @@ constexpr lci::rcomp_t request_queue = 1;
 constexpr size_t most_inline = 4096;
 /// One request reads or writes at most this much. The client splits what is larger, so that nobody waits for long.
 constexpr size_t most_bulk = size_t{8} << 20;
-/// A client on the server's host may have memory at the server, through which large reads and writes go in pieces: the
-/// server copies one piece between file and this memory while the client copies another to or from its own.
+/// A client on the server's host has memory at the server, through which its large writes go in pieces: the server writes
+/// one piece to the file while the client copies the next one to this memory.
 constexpr size_t staged_piece = size_t{128} << 10;
 constexpr size_t staged_pieces = 4;
 /// A whole message fits in a packet.
@@ -51,9 +51,8 @@ enum class op : uint16_t {
   flock,         ///< handle, a: operation; never waits
   list,          ///< handle, a: position; data: records of getdents64()
   statfs,        ///< text: path; data: struct statfs
-  stage,         ///< data: lci::rmr_t of the session's memory for staged reads and writes
-  read_staged,   ///< handle, a: offset, b: size, c: place in that memory
-  write_staged,  ///< the same, and `group`; results as of `write`
+  stage,         ///< data: lci::rmr_t of the session's memory for staged writes
+  write_staged,  ///< handle, a: offset, b: size, c: place in that memory, and `group`; results as of `write`
 };
 
 /// Times of `utimens`.
