@@ -24,9 +24,9 @@ bool equal(const nonce& a, const nonce& b);
 /// As in a hello.
 enum class auth : uint8_t { none, secret, munge };
 
-/// Immutable, so thread-safe. With munge both sides send a credential, which the munged of the other side confirms to be
-/// of the same user; it contains the text, and munged accepts it once. With a key both sides send an HMAC-SHA256, by libcrypto, of a text with fresh random
-/// bytes of both, so none is of use in another connection or in the other direction.
+/// Immutable, so thread-safe. With a key both sides send an HMAC-SHA256, by libcrypto, of a text with fresh random bytes
+/// of both, so none is of use in another connection or in the other direction. With munge both sides send a credential
+/// with this text, and the other side's munged says whether it is of the same user; it accepts a credential once.
 class credentials {
  public:
   /// Reads the key file. Throws invalid_argument_error.

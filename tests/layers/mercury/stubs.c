@@ -79,8 +79,8 @@ MERCURY_HANDLER_GEN_CALLBACK_STUB(divide_cb, divide, MERCURY_GEN_TRUE, hg_int32_
                                   DIVIDE_IN, MERCURY_GEN_TRUE, divide_out_t, DIVIDE_OUT, MERCURY_GEN_FALSE, ,
                                   MERCURY_GEN_FALSE, )
 MERCURY_HANDLER_GEN_CALLBACK_STUB(save_cb, save, MERCURY_GEN_TRUE, hg_int64_t, MERCURY_GEN_TRUE, file_in_t, FILE_IN,
-                                  MERCURY_GEN_FALSE, file_out_t, , MERCURY_GEN_TRUE, MERCURY_GEN_TRUE,
-                                  MERCURY_GEN_TRUE, pool)
+                                  MERCURY_GEN_FALSE, file_out_t, , MERCURY_GEN_TRUE, MERCURY_GEN_TRUE, MERCURY_GEN_TRUE,
+                                  pool)
 MERCURY_HANDLER_GEN_CALLBACK_STUB(load_cb, load, MERCURY_GEN_TRUE, hg_int64_t, MERCURY_GEN_TRUE, file_in_t, FILE_IN,
                                   MERCURY_GEN_FALSE, file_out_t, , MERCURY_GEN_TRUE, MERCURY_GEN_FALSE,
                                   MERCURY_GEN_FALSE, )

@@ -24,8 +24,7 @@ _Static_assert(offsetof(struct xdr_ops, x_getbytes) == 16 && offsetof(struct xdr
 _Static_assert(offsetof(struct xdr_ops, x_getpostn) == 32 && offsetof(struct xdr_ops, x_setpostn) == 40, "layout");
 _Static_assert(offsetof(struct xdr_ops, x_inline) == 48 && offsetof(struct xdr_ops, x_destroy) == 56, "layout");
 _Static_assert(offsetof(struct xdr_ops, x_control) == 64 && sizeof(struct xdr_ops) == 72, "layout");
-_Static_assert((int)XDR_ENCODE == (int)HG_ENCODE && (int)XDR_DECODE == (int)HG_DECODE &&
-                   (int)XDR_FREE == (int)HG_FREE,
+_Static_assert((int)XDR_ENCODE == (int)HG_ENCODE && (int)XDR_DECODE == (int)HG_DECODE && (int)XDR_FREE == (int)HG_FREE,
                "operations");
 
 typedef struct {
