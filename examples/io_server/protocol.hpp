@@ -18,8 +18,8 @@ constexpr size_t most_inline = 4096;
 /// Largest number of bytes that a request reads or writes. The client splits larger ones, so that one client does not
 /// delay the others for long.
 constexpr size_t most_bulk = size_t{8} << 20;
-/// A client on the server's host may have memory at the server, through which large reads and writes go in pieces: the
-/// server copies one piece between file and this memory while the client copies another to or from its own.
+/// A client on the server's host has memory at the server, through which its large writes go in pieces: the server writes
+/// one piece to the file while the client copies the next one to this memory.
 constexpr size_t staged_piece = size_t{128} << 10;
 constexpr size_t staged_pieces = 4;
 /// A whole message fits in a packet.
@@ -53,9 +53,8 @@ enum class op : uint16_t {
   flock,         ///< handle, a: operation; never waits
   list,          ///< handle, a: position; data: records of getdents64()
   statfs,        ///< text: path; data: struct statfs
-  stage,         ///< data: lci::rmr_t of the session's memory for staged reads and writes
-  read_staged,   ///< handle, a: offset, b: size, c: place in that memory
-  write_staged,  ///< the same, and `group`; results as of `write`
+  stage,         ///< data: lci::rmr_t of the session's memory for staged writes
+  write_staged,  ///< handle, a: offset, b: size, c: place in that memory, and `group`; results as of `write`
 };
 
 /// Special values for the times of `utimens`.

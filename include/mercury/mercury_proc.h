@@ -11,10 +11,6 @@
 #include <mercury_types.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(HG_HAS_XDR)
-#include <rpc/types.h>
-#include <rpc/xdr.h>
-#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -54,11 +50,8 @@ HG_EXPORT hg_return_t hg_proc_flush(hg_proc_t proc);
 HG_EXPORT hg_return_t hg_proc_memcpy(hg_proc_t proc, void* data, size_t data_size);
 HG_EXPORT hg_return_t hg_proc_raw(hg_proc_t proc, void* buf, size_t buf_size);
 
-#if defined(HG_HAS_XDR)
-/* For programs that define HG_HAS_XDR: a stream for the routines of XDR, which they link with (libtirpc). It reads and
- * writes where the processor does, and ends with it. NULL if no memory is left. */
-HG_EXPORT XDR* hg_proc_get_xdr_ptr(hg_proc_t proc);
-#endif
+/* What hg_proc_get_xdr_ptr() below returns. */
+HG_EXPORT void* hg_proc_get_xdr(hg_proc_t proc);
 
 HG_EXPORT hg_return_t hg_proc_hg_int8_t(hg_proc_t proc, hg_int8_t* data);
 HG_EXPORT hg_return_t hg_proc_hg_uint8_t(hg_proc_t proc, hg_uint8_t* data);
@@ -93,6 +86,14 @@ static HG_INLINE void* hg_proc_buf_memcpy(void* buf, void* data, size_t data_siz
 
 #ifdef __cplusplus
 }
+#endif
+
+#if defined(HG_HAS_XDR)
+#include <rpc/types.h>
+#include <rpc/xdr.h>
+/* For programs that define HG_HAS_XDR: a stream for the routines of XDR, which they link with (libtirpc). It reads and
+ * writes where the processor does, and ends with it. NULL if no memory is left. */
+static HG_INLINE XDR* hg_proc_get_xdr_ptr(hg_proc_t proc) { return (XDR*)hg_proc_get_xdr(proc); }
 #endif
 
 #endif

@@ -40,8 +40,6 @@ int client::open(std::string_view path, int flags, mode_t mode, opened* file) {
 int client::close(uint64_t handle) { return connection_.call(about(op::close, handle)).error; }
 
 int client::read(uint64_t handle, void* to, size_t size, int64_t offset, size_t* done) {
-  if (size > most_inline)
-    if (const auto held = staging_.try_begin()) return staging_.read(handle, to, size, offset, done);
   *done = 0;
   do {
     char* const next = static_cast<char*>(to) + *done;

@@ -45,41 +45,6 @@ bool staging::prepare() {
   return connection_.copy(lci::direction_t::IN, &word, sizeof word, memory_, 0) == connection::copied::at_once;
 }
 
-int staging::read(uint64_t handle, void* to, size_t size, int64_t offset, size_t* done) {
-  std::array<piece, staged_pieces> pieces;
-  size_t requested = 0, next = 0;
-  int error = 0;
-  bool ends = false;
-  *done = 0;
-  for (size_t i = 0; !ends; i = (i + 1) % staged_pieces) {
-    for (; requested < size && pieces[next].size == 0; next = (next + 1) % staged_pieces) {
-      piece& p = pieces[next];
-      p.size = std::min(staged_piece, size - requested);
-      p.call =
-          connection_.begin(about(op::read_staged, handle, offset + static_cast<int64_t>(requested), p.size, next));
-      requested += p.size;
-    }
-    piece& p = pieces[i];
-    const answer a = connection_.end(std::move(p.call));
-    if (a.error != 0 || a.result < 0 || static_cast<size_t>(a.result) > p.size) {
-      error = a.error != 0 ? a.error : EIO;
-      break;
-    }
-    const size_t got = static_cast<size_t>(a.result);
-    if (got > 0 && connection_.copy(lci::direction_t::IN, static_cast<char*>(to) + *done, got, memory_,
-                                    i * staged_piece) == connection::copied::failed) {
-      error = error_of_copy(connection_);
-      break;
-    }
-    *done += got;
-    ends = got < p.size || *done == size;
-    p.size = 0;
-  }
-  for (piece& p : pieces)
-    if (p.call != nullptr) (void)connection_.end(std::move(p.call));  // the memory is free only after that
-  return error;
-}
-
 int staging::write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind) {
   std::array<piece, staged_pieces> pieces;
   size_t sent = 0, next = 0;

@@ -1,4 +1,4 @@
-// Large reads and writes of a client on the server's host: through memory at the server, which both sides copy at once.
+// Large writes of a client on the server's host: through memory at the server, to which the client copies.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace io_server {
 
 /// The memory belongs to the session: the server frees it when that ends. Thread-safe: one transfer uses it at a time,
-/// and `try_begin` fails for others, which then let the server transfer.
+/// and `try_begin` fails for others, which then let the server get the data.
 class staging {
  public:
   explicit staging(connection& c) : connection_(c) {}
@@ -18,8 +18,7 @@ class staging {
   /// Holds the memory for one transfer, if it is free and copies to it are made by the post itself.
   std::unique_lock<std::mutex> try_begin();
 
-  /// As those of `client`, while the result of `try_begin` is held.
-  int read(uint64_t handle, void* to, size_t size, int64_t offset, size_t* done);
+  /// As that of `client`, while the result of `try_begin` is held.
   int write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind);
 
  private:

@@ -67,7 +67,6 @@ void execute(const root_folder& root, session& client, const received& r, reply&
       answer.error = execute_on_file(client, r, answer, out);
       break;
     case op::stage:
-    case op::read_staged:
     case op::write_staged:
       answer.error = execute_staged(client, r, answer, out);
       break;

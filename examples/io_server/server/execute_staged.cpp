@@ -1,4 +1,4 @@
-// Reads and writes through the session's memory: the client copies to and from it by itself.
+// Writes through the session's memory, to which the client copies by itself.
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -19,13 +19,6 @@ int stage(session& client, outgoing& out) {
   } catch (const std::exception&) {  // no memory: the client does without
     return ENOMEM;
   }
-}
-
-int read_staged(const open_file& file, char* to, const request& h, reply& answer) {
-  const ssize_t n = read_part(file.fd.get(), to, static_cast<size_t>(h.b), h.a);
-  if (n < 0) return errno;
-  answer.result = n;
-  return 0;
 }
 
 int write_staged(session& client, const open_file& file, const char* from, const request& h, reply& answer) {
@@ -49,10 +42,8 @@ int execute_staged(session& client, const received& r, reply& answer, outgoing& 
   const std::shared_ptr<open_file> file = client.find(h.handle);
   if (file == nullptr) return EBADF;
   try {
-    char* const memory = client.staging().at(h.c, h.b);
-    if (memory == nullptr) return EINVAL;
-    return h.what == op::read_staged ? read_staged(*file, memory, h, answer)
-                                     : write_staged(client, *file, memory, h, answer);
+    const char* const memory = client.staging().at(h.c, h.b);
+    return memory == nullptr ? EINVAL : write_staged(client, *file, memory, h, answer);
   } catch (const std::exception&) {
     return ENOMEM;
   }

@@ -72,7 +72,7 @@ bool server::others_are_active(int client) {
 bool server::may_last(const request& h, int client) {
   if (h.what == op::fsync || h.what == op::fallocate) return true;
   const bool others = others_are_active(client);
-  if (h.what == op::read_staged || h.what == op::write_staged) return others;
+  if (h.what == op::write_staged) return others;
   return (h.what == op::read || h.what == op::write) && !h.memory.is_empty() && others;
 }
 

@@ -30,7 +30,7 @@ staging_memory::~staging_memory() {
 
 lci::rmr_t staging_memory::remote() const { return lci::get_rmr(region_); }
 
-char* staging_memory::at(int64_t place, int64_t size) const {
+const char* staging_memory::at(int64_t place, int64_t size) const {
   constexpr auto room = static_cast<int64_t>(staged_pieces * staged_piece);
   return place < 0 || size < 0 || size > room || place > room - size ? nullptr : memory_ + place;
 }

@@ -22,7 +22,7 @@ struct open_file {
   std::mutex position;  ///< held while a folder is listed, which moves the descriptor's position
 };
 
-/// Registered memory of a session, through which a client on this host reads and writes. It lives as long as the
+/// Registered memory of a session, through which a client on this host writes. It lives as long as the
 /// session, and is touched where it is used.
 class staging_memory {
  public:
@@ -33,7 +33,7 @@ class staging_memory {
 
   lci::rmr_t remote() const;
   /// Null if this range is none of the memory.
-  char* at(int64_t place, int64_t size) const;
+  const char* at(int64_t place, int64_t size) const;
 
  private:
   char* memory_ = nullptr;

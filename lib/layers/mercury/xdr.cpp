@@ -1,4 +1,4 @@
-// hg_proc_get_xdr_ptr(): a stream of Sun's XDR routines over a processor. The routines are the program's, of libtirpc;
+// hg_proc_get_xdr(): a stream of Sun's XDR routines over a processor. The routines are the program's, of libtirpc;
 // the structures here have the layout of its <rpc/xdr.h>, which tests/layers/mercury/xdr.c compares.
 #include <endian.h>
 
@@ -76,8 +76,7 @@ void delete_xdr_stream(xdr_stream* s) { delete s; }
 
 using namespace mercury;
 
-// Its result is an XDR*, which only programs with HG_HAS_XDR know.
-extern "C" HG_EXPORT void* hg_proc_get_xdr_ptr(hg_proc_t proc) {
+void* hg_proc_get_xdr(hg_proc_t proc) {
   processor* p = get<processor>(__func__, "a processor", proc);
   return p != nullptr ? p->xdr() : nullptr;
 }

@@ -42,8 +42,10 @@ class attacker {
     server_ = lci::connect_x(address).runtime(runtime_).timeout(patience)().rank;
     if (!exchange(std::string(), make(op::hello))) fail("the server refuses a session");
   }
+  /// Ends its session, if there still is one: the server is not told of a client that just disconnects.
   ~attacker() {
     try {
+      exchange(std::string(), make(op::bye));
       lci::disconnect_x(server_).runtime(runtime_)();
     } catch (const std::exception&) {
     }
@@ -133,7 +135,7 @@ class fuzzer {
 
   /// Sends one request. False: the connection has ended, as it must after a message that is none of the protocol.
   bool step(attacker& a) {
-    request r = a.make(static_cast<op>(below(static_cast<unsigned>(op::write_staged) + 3)));
+    request r = a.make(static_cast<op>(below(static_cast<unsigned>(op::write_staged) + 2)));
     r.handle = below(3) == 0 ? number() : a.handle();
     r.a = r.what == op::open ? static_cast<int64_t>(below(4) | flag(O_CREAT) | flag(O_TRUNC) | flag(O_APPEND) |
                                                     flag(O_DIRECTORY) | flag(O_NOFOLLOW) | flag(O_PATH))
