@@ -19,14 +19,7 @@
 extern "C" {
 #endif
 
-enum LCM_log_level_t {
-  LCM_LOG_NONE = 0,
-  LCM_LOG_WARN,
-  LCM_LOG_TRACE,
-  LCM_LOG_INFO,
-  LCM_LOG_DEBUG,
-  LCM_LOG_MAX
-};
+enum LCM_log_level_t { LCM_LOG_NONE = 0, LCM_LOG_WARN, LCM_LOG_TRACE, LCM_LOG_INFO, LCM_LOG_DEBUG, LCM_LOG_MAX };
 
 /* The program's log, which the first line or LCM_Init() makes: one in all files of a program or library. */
 extern LCT_log_ctx_t LCM_log_;
