@@ -117,7 +117,10 @@ void remote::put_list(void* const* from, void* const* to, size_t n, size_t bytes
 }
 
 void remote::tell(wire::kind what, const void* address, int proc) {
-  if (what == wire::kind::unlock || what == wire::kind::notify) wait_for_direct_gets(proc);
+  if (what == wire::kind::unlock || what == wire::kind::notify) {
+    wait_for_direct_gets(proc);
+    procs_[proc].told.store(true, std::memory_order_relaxed);
+  }
   post(begin({what, 0, 0, 0, 0, reinterpret_cast<uint64_t>(address)}, {}), proc);
 }
 
@@ -152,6 +155,7 @@ void remote::begin_fence(int proc, request_state& state) {
     p.unfenced.store(true, std::memory_order_release);
     throw;
   }
+  p.told.store(false, std::memory_order_relaxed);  // for this thread, which waits for the answer
 }
 
 void remote::wait_for_acknowledgements(int proc) {

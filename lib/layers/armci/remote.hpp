@@ -69,6 +69,8 @@ class remote {
     /// Puts and accumulates since the last fence, and before it: programs repeat themselves, so the one that a fence will
     /// follow can be known. Hints.
     std::atomic<uint32_t> operations{0}, expected{0};
+    /// Whether an unlock or a notification was sent since the last fence that sent a message.
+    std::atomic<bool> told{false};
     request_state gets;
     request_state direct_gets;         ///< those of `gets` that the network does by itself
     std::atomic<size_t> requested{0};  ///< bytes of gets that were asked for since `gets` was empty

@@ -76,11 +76,13 @@ bool remote::get_directly(const layout& from, const layout& to, int proc, reques
 }
 
 bool remote::put_directly(const layout& from, const layout& to, int proc) {
+  // It must not overtake requests that wait for no acknowledgement, nor gets, whose requests may not have arrived.
+  const process& p = procs_[proc];
+  if (p.told.load(std::memory_order_relaxed) || p.gets.pending.load(std::memory_order_acquire) != 0) return false;
   const auto place = direct_place(to, from, proc, least_direct_put);
   if (!place) return false;
   const core_layout there(to), here(from);
   if (!there.exists() || !here.exists()) return false;
-  wait_for_direct_gets(proc);
   request_state state;
   const uint32_t token = calls_.begin(proc, {}, 0, {&state});
   try {

@@ -299,12 +299,20 @@ void large_put(world& w, int proc) {
   EXPECT_EQ(ARMCI_Fence(proc), 0);
   const size_t n = (256 << 10) + 8 * w.up_to(20000), at = w.up_to((part - n) / 8) * 8;
   const auto bytes = some_bytes(w, n);
+  char* const m = w.model[static_cast<size_t>(proc)].data() + at;
+  // A get before it must not see it.
+  const size_t first = w.up_to(1) == 0 ? 1 + w.up_to(5000) : 0;
+  std::vector<char> earlier(first + 1), before(m, m + first);
+  armci_hdl_t h = 0;
+  if (first > 0) EXPECT_EQ(ARMCI_NbGet(w.mine(proc) + at, earlier.data(), static_cast<int>(first), proc, &h), 0);
   EXPECT_EQ(ARMCI_Put(const_cast<char*>(bytes.data()), w.mine(proc) + at, static_cast<int>(n), proc), 0);
-  std::copy(bytes.begin(), bytes.end(), w.model[static_cast<size_t>(proc)].begin() + static_cast<long>(at));
+  std::copy(bytes.begin(), bytes.end(), m);
+  EXPECT_EQ(ARMCI_Wait(&h), 0);
+  check("get before a large put", earlier.data(), before.data(), first);
   add_longs(w, proc, at + n - 8, 8);
   std::vector<char> got(n);
   EXPECT_EQ(ARMCI_Get(w.mine(proc) + at, got.data(), static_cast<int>(n), proc), 0);
-  check("get after a large put", got.data(), w.model[static_cast<size_t>(proc)].data() + at, n);
+  check("get after a large put", got.data(), m, n);
 }
 
 /// To numbers that all use: the sum of all is checked at the end. Small integers, which doubles add exactly.
