@@ -49,8 +49,8 @@ TEST_CASE("engine table: numbers are reused lowest first, and 0 is none") {
 
 TEST_CASE("engine table: stored messages go to the engine that gets their number") {
   engine_table table;
-  REQUIRE(table.store(2, matching_policy_t::rank_tag, new_message(3, 7)) == nullptr);
-  REQUIRE(table.store(1, matching_policy_t::rank_tag, new_message(3, 8)) == nullptr);
+  REQUIRE(table.store_early(2, matching_policy_t::rank_tag, new_message(3, 7)) == nullptr);
+  REQUIRE(table.store_early(1, matching_policy_t::rank_tag, new_message(3, 8)) == nullptr);
   matching_engine first{matching_engine_attr_t{}}, second{matching_engine_attr_t{}};
   REQUIRE(table.add(first) == 1);
   CHECK_FALSE(take(first, 3, 7));
@@ -59,15 +59,15 @@ TEST_CASE("engine table: stored messages go to the engine that gets their number
   CHECK(take(second, 3, 7));
   CHECK_FALSE(take(second, 3, 7));
   unexpected* const late = new_message(3, 9);
-  CHECK(table.store(2, matching_policy_t::rank_tag, late) == &second);  // still the caller's
+  CHECK(table.store_early(2, matching_policy_t::rank_tag, late) == &second);  // still the caller's
   std::free(late);
 }
 
 TEST_CASE("engine table: unexpected messages are found in the engines and among the stored ones") {
   engine_table table;
-  REQUIRE(table.store(1, matching_policy_t::rank_tag, new_message(3, 7)) == nullptr);
-  REQUIRE(table.store(2, matching_policy_t::rank_tag, new_message(4, 7)) == nullptr);
-  REQUIRE(table.store(2, matching_policy_t::rank_tag, new_message(3, 7)) == nullptr);
+  REQUIRE(table.store_early(1, matching_policy_t::rank_tag, new_message(3, 7)) == nullptr);
+  REQUIRE(table.store_early(2, matching_policy_t::rank_tag, new_message(4, 7)) == nullptr);
+  REQUIRE(table.store_early(2, matching_policy_t::rank_tag, new_message(3, 7)) == nullptr);
   matching_engine first{matching_engine_attr_t{}}, second{matching_engine_attr_t{}};
   REQUIRE(table.add(first) == 1);
   int removed = 0;
@@ -94,7 +94,7 @@ TEST_CASE("engine table: a message that is stored while its engine is allocated 
     std::thread storing([&] {
       for (int i = 0; i < n_messages; ++i) {
         unexpected* const u = new_message(0, 1);
-        if (table.store(1, matching_policy_t::rank_tag, u) != nullptr) {
+        if (table.store_early(1, matching_policy_t::rank_tag, u) != nullptr) {
           ++returned;
           std::free(u);
         }

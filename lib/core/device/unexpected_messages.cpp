@@ -25,8 +25,8 @@ unexpected* allocate_unexpected(size_t payload) {
 namespace {
 
 /// An eager message with its payload, counted; null if there is no memory for it.
-LCI_ALWAYS_INLINE inline unexpected* copy_of(device& d, int peer, tag_t tag, const std::byte* data, size_t size,
-                                             uint64_t ack) {
+LCI_ALWAYS_INLINE inline unexpected* copy_message(device& d, int peer, tag_t tag, const std::byte* data, size_t size,
+                                                  uint64_t ack) {
   unexpected* const u = allocate_unexpected(size);
   if (LCI_UNLIKELY(u == nullptr)) return nullptr;
   *u = {peer, tag, size, false, false, d.attr.uid, {0, 0, 0, ack}};
@@ -49,7 +49,7 @@ bool file_unexpected(device& d, matching_engine& engine, uint64_t key, unexpecte
 
 bool file_unexpected(device& d, matching_engine& engine, uint64_t key, int peer, tag_t tag, const std::byte* data,
                      size_t size, uint64_t ack, void*& match) {
-  unexpected* const u = copy_of(d, peer, tag, data, size, ack);
+  unexpected* const u = copy_message(d, peer, tag, data, size, ack);
   if (LCI_UNLIKELY(u == nullptr)) return false;
   if (LCI_UNLIKELY(!file_unexpected(d, engine, key, u, match))) return false;
   if (LCI_UNLIKELY(match != nullptr)) free_unexpected(&d, u);
@@ -59,7 +59,7 @@ bool file_unexpected(device& d, matching_engine& engine, uint64_t key, int peer,
 early store_early(device& d, const wire::header& head, unexpected* u, matching_engine*& engine) {
   try {
     const auto policy = static_cast<matching_policy_t>(head.policy);
-    engine = insist_on_memory([&] { return d.rt.engines.store(head.engine, policy, u); });
+    engine = insist_on_memory([&] { return d.rt.engines.store_early(head.engine, policy, u); });
     return engine == nullptr ? early::stored : early::allocated;
   } catch (const std::bad_alloc&) {
     free_unexpected(&d, u);
@@ -69,7 +69,7 @@ early store_early(device& d, const wire::header& head, unexpected* u, matching_e
 
 early store_early(device& d, int peer, const wire::header& head, const std::byte* data, size_t size, uint64_t ack) {
   if (!engine_table::is_number(head.engine)) return early::rejected;
-  unexpected* const u = copy_of(d, peer, wire::tag_of(head), data, size, ack);
+  unexpected* const u = copy_message(d, peer, wire::tag_of(head), data, size, ack);
   if (u == nullptr) return early::no_memory;
   matching_engine* engine = nullptr;
   const early result = store_early(d, head, u, engine);

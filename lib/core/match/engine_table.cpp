@@ -42,7 +42,7 @@ void engine_table::remove(uint16_t id) {
   used_[id] = false;
 }
 
-matching_engine* engine_table::store(uint16_t id, matching_policy_t policy, unexpected* message) {
+matching_engine* engine_table::store_early(uint16_t id, matching_policy_t policy, unexpected* message) {
   std::lock_guard guard(lock_);
   if (matching_engine* const engine = engines_.get(id)) return engine;
   early_.push_back({id, policy, message});

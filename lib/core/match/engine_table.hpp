@@ -40,7 +40,7 @@ class engine_table {
   static bool is_number(uint16_t id) { return id != 0 && id < wire::check_engine; }
   /// Stores a message for an engine that get() did not find, and takes ownership of it. Returns the engine, and does not
   /// take ownership, if it was allocated meanwhile. Throws std::bad_alloc.
-  [[nodiscard]] LCI_COLD matching_engine* store(uint16_t id, matching_policy_t policy, unexpected* message);
+  [[nodiscard]] LCI_COLD matching_engine* store_early(uint16_t id, matching_policy_t policy, unexpected* message);
 
   template <class F>  // void(matching_engine&)
   void for_each(F f) {
