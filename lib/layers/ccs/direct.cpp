@@ -68,8 +68,8 @@ lci::status_t post(const direct_operation& op, const remote_key& key, size_t n, 
       .user_context(context)();
 }
 
-/// Requests the key of the next piece, and moves the operation to the peer's list until the key arrives. Throws if there
-/// is no memory; then `op` is unchanged.
+/// Requests the key of the next piece, and moves the operation to the peer's list until the key arrives. Throws if
+/// there is no memory; then `op` is unchanged.
 void ask_for_key(std::unique_ptr<direct_operation>& op) {
   process& p = op->of;
   const int node = op->node;

@@ -23,8 +23,8 @@ namespace ccs {
 
 /// Sleeps for a millisecond, in which other threads may free memory.
 [[gnu::cold, gnu::noinline]] void await_memory() noexcept;
-/// Number of attempts, one millisecond apart, of an action that can't be refused. The core makes as many for messages that
-/// have arrived.
+/// Number of attempts, one millisecond apart, of an action that can't be refused. The core makes as many for messages
+/// that have arrived.
 constexpr int memory_tries = 20;
 
 /// Returns f(). Calls f() again if it throws for want of memory; then it must have had no effect. Ends the job after

@@ -57,8 +57,8 @@ struct direct_operation : operation {
   std::atomic<size_t> pieces{1};
 };
 
-/// Posts all pieces whose keys are in the cache, and requests the first missing key. Sets `op` to null. Throws if there is
-/// no memory and no piece was posted.
+/// Posts all pieces whose keys are in the cache, and requests the first missing key. Sets `op` to null. Throws if there
+/// is no memory and no piece was posted.
 void advance(std::unique_ptr<direct_operation>& op);
 
 }  // namespace ccs

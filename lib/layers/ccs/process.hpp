@@ -100,8 +100,8 @@ class process {
       sleep(round);
     }
   }
-  /// Calls `begin`, which posts an operation of the core that signals `done`, and runs handlers and callbacks until then.
-  /// If it throws for want of memory, nothing was posted.
+  /// Calls `begin`, which posts an operation of the core that signals `done`, and runs handlers and callbacks until
+  /// then. If it throws for want of memory, nothing was posted.
   template <class Begin>
   void wait_for(Begin begin) {
     sync done(*this);

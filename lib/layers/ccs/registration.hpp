@@ -21,8 +21,8 @@ namespace ccs {
 /// the core: registering, and the reply to a process that has requested a key.
 ///
 /// Pages without users remain registered, so that the next user needs no call of the network. When the bytes of such
-/// pages exceed a threshold, the table ends registrations without any user, the oldest first. Before pages without users
-/// are used again, the table queries the core whether their mapping has changed; if so, it registers them again.
+/// pages exceed a threshold, the table ends registrations without any user, the oldest first. Before pages without
+/// users are used again, the table queries the core whether their mapping has changed; if so, it registers them again.
 ///
 /// Other processes hold keys of registrations. Before a registration ends, the table revokes its key at all holders;
 /// meanwhile it accepts no new users.
@@ -117,7 +117,8 @@ class registration_table {
   void renew(region_map::iterator at, uintptr_t begin, uintptr_t end, endings& ended);
   /// Removes a region. If it throws for want of memory, nothing has changed.
   void end(region_map::iterator at, endings& ended);
-  /// Ends unused regions until their bytes do not exceed the threshold. Stops if there is no memory; a later call continues.
+  /// Ends unused regions until their bytes do not exceed the threshold. Stops if there is no memory; a later call
+  /// continues.
   void end_oldest(endings& ended) noexcept;
 
   const lci::device_t device_;
