@@ -326,18 +326,18 @@ LCI_API LCI_error_t LCI_fence_wait(LCI_endpoint_t endpoint);
 LCI_API LCI_error_t LCI_gfence_wait(LCI_endpoint_t endpoint);
 
 /* --- collective operations, experimental in the public versions ---
- * All ranks start the operations of one endpoint and tag in the same order; while one is incomplete at some rank, at
- * most three more of the same endpoint and tag are started. They do not meet other messages of the endpoint.
- * Call LCIX_coll_progress() until the result is not LCI_ERR_RETRY: the operation is then complete, and the handle NULL.
- * So it is when an operation is complete at its start. `completion`, which may be NULL, is signalled at the end, with
- * the buffer, this rank and `user_context`. An operation that fails at one rank ends with LCI_ERR_FATAL at all that
- * needed it. */
+ * All ranks must start the operations of one endpoint and tag in the same order, and at most four of them may be
+ * incomplete at a time. Other messages of the endpoint do not match those of collective operations.
+ * Call LCIX_coll_progress() until it returns something else than LCI_ERR_RETRY: then the operation is complete, and the
+ * handle is NULL. A function that starts an operation sets the handle to NULL if the operation is already complete.
+ * Completion signals `completion`, which may be NULL, with the buffer, this rank and `user_context`. If an operation
+ * fails at one rank, it completes with LCI_ERR_FATAL at all ranks that depend on that rank. */
 
 typedef struct LCIX_collective_s* LCIX_collective_t;
-/* dst[] = dst[] op src[]; associative and commutative. */
+/* Computes dst[] = dst[] op src[] for `length` bytes. Must be associative and commutative. */
 typedef void (*LCI_op_t)(void* dst, const void* src, size_t length);
 
-/* For one thread at a time. Makes progress on the endpoint's device. */
+/* Makes progress on the operation and on the endpoint's device. One thread at a time may call it for a handle. */
 LCI_API LCI_error_t LCIX_coll_progress(LCIX_collective_t* collective);
 LCI_API LCI_error_t LCIX_barrier(LCI_endpoint_t ep, LCI_tag_t tag, LCI_comp_t completion, void* user_context,
                                  LCIX_collective_t* collective);
@@ -345,7 +345,7 @@ LCI_API LCI_error_t LCIX_bcastm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int roo
                                 void* user_context, LCIX_collective_t* collective);
 LCI_API LCI_error_t LCIX_bcastl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int root, LCI_tag_t tag, LCI_comp_t completion,
                                 void* user_context, LCIX_collective_t* collective);
-/* Each rank's buffer becomes the combination of all of them. */
+/* Reduces the buffers of all ranks, and stores the result in each rank's buffer. */
 LCI_API LCI_error_t LCIX_allreducem(LCI_endpoint_t ep, LCI_mbuffer_t buffer, LCI_op_t op, LCI_tag_t tag,
                                     LCI_comp_t completion, void* user_context, LCIX_collective_t* collective);
 LCI_API LCI_error_t LCIX_allreducel(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI_op_t op, LCI_tag_t tag,

@@ -231,8 +231,8 @@ void registration() {
   });
 }
 
-/// What the paper's Fig. 2 and Fig. 3 show: the latency of active messages, and the bandwidth of puts that do not wait
-/// for each other, into memory that processes of the host share.
+/// The measurements of the paper's Fig. 2 and Fig. 3: the latency of active messages, and the bandwidth of overlapping
+/// puts to memory that processes of the host share.
 void figures() {
   static std::vector<unsigned char> here(1 << 20, 1);
   for (size_t size = 8; size <= CCS_MAX_AM_LENGTH; size *= 4)

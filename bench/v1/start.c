@@ -1,5 +1,6 @@
-/* bench/start_time for LCI v1.7: from the launcher's exec to the first message, and memory. The same work: rank 0 sends a
- * word to a handler of the last rank, which answers; then all ranks enter a barrier. The same lines are printed. */
+/* bench/start_time for LCI v1.7: measures the time from the launcher's exec to the first message, and memory. Does the
+ * same work and prints the same lines: rank 0 sends a word to a handler of the last rank, which replies; then all ranks
+ * enter a barrier. */
 #define _POSIX_C_SOURCE 200809L
 #include <lci.h>
 #include <string.h>

@@ -20,7 +20,7 @@ struct munge_library {
   decltype(&::munge_ctx_create) create = nullptr;
   decltype(&::munge_ctx_destroy) destroy = nullptr;
   decltype(&::munge_ctx_set) set = nullptr;
-  std::string missing;  // why the functions are null; else empty
+  std::string missing;  // the reason if the functions are null; else empty
 
   munge_library() {
     void* const handle = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -38,7 +38,7 @@ struct munge_library {
   }
 };
 
-/// Loaded on first use, so only programs that ask for munge pay for it.
+/// Loads the library at the first call, so that programs without munge pay nothing.
 const munge_library& munge() {
   static const munge_library loaded;
   return loaded;
@@ -48,7 +48,7 @@ struct free_memory {
   void operator()(void* p) const { std::free(p); }
 };
 
-/// Null if there is no memory.
+/// Returns null if there is no memory.
 std::unique_ptr<munge_ctx, void (*)(munge_ctx_t)> new_context(const std::string& socket) {
   std::unique_ptr<munge_ctx, void (*)(munge_ctx_t)> made(munge().create(), munge().destroy);
   if (made != nullptr && !socket.empty() && munge().set(made.get(), MUNGE_OPT_SOCKET, socket.c_str()) != EMUNGE_SUCCESS)
@@ -75,7 +75,7 @@ std::optional<munge_found> munge_content(const std::string& socket, const char* 
   void* content = nullptr;
   int size = 0;
   munge_found found;
-  // With some errors there is a content, too.
+  // libmunge returns a payload with some errors, too; it must be freed.
   const munge_err_t result = munge().decode(credential, context.get(), &content, &size, &found.user, &found.group);
   const std::unique_ptr<void, free_memory> owned(content);
   if (result != EMUNGE_SUCCESS || size < 0) return std::nullopt;

@@ -1,4 +1,5 @@
-// Credentials of MUNGE, the authentication service of clusters: libmunge, loaded at the first use, asks the local munged.
+// Credentials of MUNGE, the authentication service of clusters. libmunge, which is loaded at the first use, connects to
+// the munged of this host.
 #pragma once
 
 #include <sys/types.h>
@@ -8,11 +9,12 @@
 
 namespace lci {
 
-/// Why this build or this system can't use munge, and the remedy; empty if it can. Thread-safe.
+/// The reason why this build or this system can't use munge, and the remedy; empty if it can. Thread-safe.
 std::string why_no_munge();
 
-/// A text that says that this process's user has made it, with `content` in it; empty if munged does not answer.
-/// `socket`: of munged, empty: the usual one. Only where why_no_munge() is empty. Thread-safe.
+/// Creates a credential: a text that contains `content` and proves that this process's user has created it. Returns an
+/// empty string if munged does not answer. `socket`: path of munged's socket; empty: libmunge's default. Requires that
+/// why_no_munge() is empty. Thread-safe.
 std::string munge_credential(const std::string& socket, const std::string& content);
 
 struct munge_found {
@@ -21,8 +23,8 @@ struct munge_found {
   gid_t group = 0;
 };
 
-/// What a credential says; nothing if it is none, was made with another key, has expired or has been read before, here
-/// or by another process of this host. Thread-safe.
+/// Decodes a credential. Returns nullopt if the credential is malformed, was created with another key, has expired, or
+/// was decoded before by any process of this host. Thread-safe.
 std::optional<munge_found> munge_content(const std::string& socket, const char* credential);
 
 }  // namespace lci

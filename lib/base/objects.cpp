@@ -31,8 +31,8 @@ struct object_table {
   size_t kept_bytes = 0;
 };
 
-// Never destroyed: destructors of the program's static objects may free objects. Made without an allocation: its first
-// use may be the release of an object for which there was no memory.
+// Never destroyed, since destructors of the program's static objects may free objects. Created without an allocation,
+// since its first use may be the release of an object whose allocation failed.
 object_table& the_table() noexcept {
   alignas(object_table) static unsigned char memory[sizeof(object_table)];
   static object_table& b = *new (memory) object_table;
@@ -150,7 +150,7 @@ void release_memory(void* p, size_t size, size_t alignment, bool always) noexcep
       b.alive.erase(p);
       if (checked && keep(b, m)) return;
     } catch (const std::bad_alloc&) {
-      // There is no memory for the table, so no object is in it.
+      // The table could not be allocated, so it contains no object.
     }
   }
   give_back(m);

@@ -49,7 +49,7 @@ class signal_cell {
   void put(const T& value) {
     put_by([&value](T& to) { to = value; });
   }
-  /// The same for a value that `write(T&)` writes, perhaps twice.
+  /// The same; `write(T&)` writes the value. It may be called twice.
   template <class Write>
   LCI_ALWAYS_INLINE void put_by(Write write) {
     uint32_t s = state_.load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// lcirun -n 2 sweep_ccs NAME: both ranks play the scenario of CCS, while the allocations that LCI_TEST_SWEEP names fail.
-// The scenarios "start" and "end" are CCS_init() and CCS_finalize(). Without arguments it lists all scenarios.
+// lcirun -n 2 sweep_ccs NAME: both ranks execute scenario NAME, while the allocations that LCI_TEST_SWEEP selects fail.
+// The scenarios "start" and "end" are CCS_init() and CCS_finalize(). Without arguments the program lists all scenarios.
 #include <unistd.h>
 
 #include <csignal>
@@ -65,7 +65,7 @@ scenario find(const char* name) {
 
 }  // namespace
 
-/// All scenarios work now. A fault whose turn has not come yet may still happen.
+/// Executes all scenarios. A fault that was armed before may still be injected meanwhile.
 void expect_health() {
   for (const named& s : all) s.play();
 }

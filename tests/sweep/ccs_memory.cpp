@@ -10,7 +10,7 @@ namespace sweep {
 
 namespace {
 
-constexpr int untouched = 20;  // what memory is filled with that no operation has written
+constexpr int untouched = 20;  // initial pattern of memory that operations write
 constexpr size_t largest = 150000;
 
 /// Memory of this rank for each operation, which the peer accesses.
@@ -42,8 +42,8 @@ class window {
   char* const memory_;
 };
 
-/// Both ranks begin operation i by begin(i, callback's argument), which returns its code; then they fence. All that
-/// have succeeded, and only those, have called their callbacks.
+/// Both ranks call begin(i, callback's argument) for each operation i; it returns the result of the CCS function. Then
+/// they fence. Checks that exactly the operations that were begun successfully have called their callbacks.
 template <class Begin>
 void operate(Begin begin) {
   std::array<int, n_operations> calls{};
@@ -140,7 +140,7 @@ void get() {
 
 void described() {
   window w(false);
-  for (int i = 1; i < n_operations; i += 2) fill(w.here(i), largest, i);  // of gets
+  for (int i = 1; i < n_operations; i += 2) fill(w.here(i), largest, i);  // read by gets
   std::vector<std::vector<char>> data;
   for (int i = 0; i < n_operations; ++i) {
     data.emplace_back(largest);
@@ -148,7 +148,7 @@ void described() {
   }
   operate([&](int i, int* calls) {
     const size_t size = described_size(i);
-    // Freed while they are in use.
+    // The scenario frees the descriptions while operations use them.
     CCS_datadesc_t here = i % 4 < 2 ? CCS_DATA_PACKED : blocks_of(size),
                    there = i % 8 < 4 ? blocks_of(size) : list_of(size);
     int result = CCS_NOMEM;

@@ -84,7 +84,8 @@ void end_large(void* number) {
   note(i, outcome::good);
 }
 
-/// Rank 0 calls `post(i)` for each message; rank 1, or the same rank, gets those whose post has succeeded, and no other.
+/// Rank 0 calls `post(i)` for each message. Checks that the target, rank 1 or rank 0 itself, receives exactly the
+/// messages whose post has succeeded.
 template <class Post, class Expected>
 void flow(Post post, Expected is_expected) {
   const int receiver = n_ranks - 1;
@@ -161,7 +162,7 @@ void large() {
     from.emplace_back(size_of(i));
     fill(from.back().data(), from.back().size(), i);
   }
-  // With one rank the sender's results would be those of the target, too.
+  // With one rank, sender and target share the results, so the sender must not record its own.
   const CCS_callback_t at_end = n_ranks == 1 ? nullptr : end_large;
   flow(
       [&](int i) {
@@ -198,7 +199,7 @@ void collectives() {
     for (int i = 0; i < n && me == 0; ++i)
       if (all[static_cast<size_t>(i)] != i + round) fail("a maximum of all is wrong");
   }
-  // Of described data, which is packed.
+  // Messages with non-contiguous data, which CCS packs.
   CCS_datadesc_t every_second = CCS_DATA_NULL;
   while (CCS_datadesc_create_vector(n / 2, 1, 16, CCS_DATA64, &every_second) != CCS_SUCCESS)
     (void)succeeds("CCS_datadesc_create_vector", CCS_NOMEM);
@@ -216,10 +217,10 @@ void symmetric() {
   for (int round = 0; round < 4; ++round) {
     void* memory = nullptr;
     const int result = CCS_malloc_symmetric(100000, &memory);
-    // Without memory at one rank no rank gets any.
+    // If one rank lacks memory, the call must fail at all ranks.
     const bool good = result == CCS_SUCCESS;
     if (!good && result != CCS_NOMEM) fail("CCS_malloc_symmetric returns %d", result);
-    publish(0, memory);  // and a barrier
+    publish(0, memory);  // includes a barrier
     if (good != (memory != nullptr) || published(0, static_cast<int>(peer())) != memory)
       fail("the ranks do not agree on symmetric memory");
     meet();

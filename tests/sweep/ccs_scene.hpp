@@ -16,13 +16,14 @@ extern int me, n_ranks;
 extern board* page;
 inline CCS_node_t peer() { return n_ranks == 1 ? 0 : static_cast<CCS_node_t>(1 - me); }
 
-/// The exit status of a rank that can't start, and has reported that; the launcher ends the other ranks.
+/// The exit status of a rank that could not start and has printed why. The launcher then ends the other ranks.
 constexpr int reported_code = 3;
 
 /// Reports an error and ends the process with status 1.
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-/// Whether a call has succeeded. False: there was no memory, which must be possible now. Other results are errors.
+/// Returns whether a call has succeeded; false if it lacked memory. Fails if no fault was injected then, or for any
+/// other result.
 bool succeeds(const char* what, int result);
 /// Calls f() until it succeeds, as faults are temporary.
 template <class F>
@@ -95,6 +96,6 @@ void accumulate();
 void atomic();
 void indexed();
 void registration();
-void busy();  // calls while callbacks and handlers can't run
+void busy();  // calls in sections in which callbacks and handlers must not run
 
 }  // namespace sweep

@@ -59,7 +59,7 @@ struct plan {
 
 plan wanted;
 std::atomic<bool> armed{false};
-bool was_armed_once = false;  // by builtins, since count() must not call functions that AddressSanitizer checks before
+bool was_armed_once = false;  // accessed by builtins: count() runs before AddressSanitizer's start
 std::atomic<int> n_injected{0};
 std::array<std::atomic<long>, n_calls> counts{};
 std::atomic<int> n_objects{0};

@@ -26,7 +26,7 @@ class pause {
   bool was_armed_;
 };
 
-/// The same for calls of this thread only, beside threads of the library whose calls still count.
+/// The same for calls of this thread only. Calls of the library's threads still count.
 class exempt {
  public:
   exempt();

@@ -46,7 +46,7 @@ void insist(const char* what, F f) {
   give_up("%s: fails for ever", what);
 }
 
-/// The result of f(), whose allocations are the scenario's own and do not fail.
+/// Returns f(). No faults are injected into its allocations, which belong to the scenario.
 template <class F>
 auto own(F f) {
   const sweep::exempt here;
@@ -169,7 +169,7 @@ class client {
       get(text);
     }
   }
-  /// The server may end before its answer has come, if what carries it has failed.
+  /// Ends the server. If the connection fails, the server may exit before its reply arrives.
   void end(pid_t server) {
     insist("the last call", [&] {
       if (call_once(ids_[2], nullptr, nullptr) == HG_SUCCESS) return true;

@@ -157,7 +157,7 @@ PLANS = {
         },
         "sample": {"shm": 1, "tcp": 1},
     },
-    # Functions of CCS. What no caller can be told may end the job, with a text.
+    # Functions of CCS. Errors that can't be reported to a caller may end the job, with an error text.
     "ccs": {
         "networks": ["shm", "tcp"],
         "calls": {"alloc": ["", "+3", "", "+12"]},

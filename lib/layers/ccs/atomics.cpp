@@ -14,7 +14,8 @@ namespace ccs {
 
 namespace {
 
-/// An atomic operation on memory that this process has mapped. Uses the processor's atomic instructions, as the core.
+/// An atomic operation on memory that this process has mapped. Uses the processor's atomic instructions, as the core
+/// does, so that both are atomic with respect to each other.
 CCS_atomic_type_t apply(CCS_atomic_op_t op, CCS_atomic_type_t* at, CCS_atomic_type_t value, CCS_atomic_type_t compare) {
   switch (op) {
     case CCS_ATOMIC_SWAP:
@@ -165,7 +166,7 @@ int CCS_accumulate(CCS_node_t node, CCS_combine_t op, CCS_number_t type, const v
     s->scale_by(type, scale);
     s->remote = std::move(to);
     p->sendings.begin(std::move(s));
-    (void)todo.release();  // until the target has answered
+    (void)todo.release();  // outstanding until the target answers
     return +CCS_SUCCESS;
   });
 }
@@ -189,7 +190,7 @@ int CCS_put_indexed(CCS_node_t node, void* src, size_t bytes, void** remote_ptr,
     if (bytes > 0) std::memcpy(body.get() + sizeof head, src, bytes);
     p->send(p->bulk, static_cast<int>(node), p->to_ccs, static_cast<lci::tag_t>(wire::kind::indexed), std::move(body),
             sizeof head + bytes);
-    (void)todo.release();  // until the target has answered
+    (void)todo.release();  // outstanding until the target answers
     return +CCS_SUCCESS;
   });
 }

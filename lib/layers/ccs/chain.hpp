@@ -1,4 +1,4 @@
-// A queue whose elements are linked by a member of their own.
+// An intrusive queue: each element contains the link to the next one.
 #pragma once
 
 #include <memory>
@@ -6,8 +6,8 @@
 
 namespace ccs {
 
-/// Objects with a member `next`, first in, first out. Owns them. Adding one needs no memory, so that what must be done
-/// later can always be stored. Not thread-safe.
+/// A FIFO queue of objects with a member `next`. Owns the objects. Not thread-safe. push() allocates no memory, so it
+/// can't fail.
 template <class T>
 class chain {
  public:
@@ -28,11 +28,11 @@ class chain {
       first_ = added;
     last_ = added;
   }
-  /// Null if there is none.
+  /// Removes the first object. Returns null if the queue is empty.
   std::unique_ptr<T> pop() noexcept {
     return take_if([](const T&) { return true; });
   }
-  /// Takes the first one for which `is_wanted` returns true; null if there is none.
+  /// Removes the first object for which `is_wanted` returns true. Returns null if there is none.
   template <class Wanted>
   std::unique_ptr<T> take_if(Wanted is_wanted) noexcept {
     T* before = nullptr;
@@ -54,7 +54,7 @@ class chain {
   }
 
  private:
-  // The member may be one of a base class.
+  // A base class may declare `next`; hence the cast.
   static T* next_of(T* one) { return static_cast<T*>(one->next); }
 
   T* first_ = nullptr;

@@ -35,7 +35,7 @@ class delayed_list {
     all_.push(std::move(m));
     any_.store(true, std::memory_order_release);
   }
-  /// Moves all to `taken`, which is empty.
+  /// Moves all messages to `taken`, which must be empty.
   void take(chain<large_message>& taken) noexcept {
     if (is_empty()) return;
     std::lock_guard guard(lock_);

@@ -68,8 +68,8 @@ lci::status_t post(const direct_operation& op, const remote_key& key, size_t n, 
       .user_context(context)();
 }
 
-/// Asks for the key of what comes next. The operation waits in the peer's list. Throws if there is no memory: `op` is
-/// as before then.
+/// Requests the key of the next piece, and moves the operation to the peer's list until the key arrives. Throws if
+/// there is no memory; then `op` is unchanged.
 void ask_for_key(std::unique_ptr<direct_operation>& op) {
   process& p = op->of;
   const int node = op->node;
@@ -88,11 +88,12 @@ void ask_for_key(std::unique_ptr<direct_operation>& op) {
       op = of.waiting_for_key.take_if([=](const direct_operation& o) { return &o == waits; });
     }
     if (op != nullptr) throw;
-    // Otherwise a key that another operation has asked for came meanwhile.
+    // Otherwise a key that another operation had requested arrived meanwhile, and its receiver took `op`.
   }
 }
 
-/// Posts what follows of the operation, with a key of which it is a user. Throws if there is no memory, without effect.
+/// Posts the next piece of the operation. The caller has counted it as a user of the key. Throws if there is no memory;
+/// then nothing was posted.
 void post_piece(direct_operation& op, remote_key& key) {
   const size_t n = std::min(op.size - op.begun, key.end - (op.there + op.begun));
   auto context = std::make_unique<piece>(piece{&op, &key});
@@ -110,7 +111,7 @@ void post_piece(direct_operation& op, remote_key& key) {
   op.pieces.fetch_sub(1, std::memory_order_relaxed);
 }
 
-/// Posts the next piece, or asks for its key: `op` is null then.
+/// Posts the next piece. Without its key, requests the key instead and sets `op` to null.
 void take_step(std::unique_ptr<direct_operation>& op) {
   key_cache& keys = op->of.peers[static_cast<size_t>(op->node)].keys;
   remote_key* const key = keys.take(op->there + op->begun);

@@ -13,7 +13,7 @@ void due_callbacks::add(std::unique_ptr<due_callback> one) noexcept {
 }
 
 std::unique_ptr<due_callback> due_callbacks::take() noexcept {
-  // A callback that is being added is seen next time.
+  // A relaxed load may miss a callback that another thread is adding; a later call returns it.
   if (n_.load(std::memory_order_relaxed) == 0) return nullptr;
   std::lock_guard guard(lock_);
   std::unique_ptr<due_callback> one = all_.pop();

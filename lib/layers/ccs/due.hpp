@@ -1,4 +1,4 @@
-// Callbacks: those that are due, and how they are called.
+// The queue of callbacks that are due, and functions that call callbacks.
 #pragma once
 
 #include <ccs.h>
@@ -15,7 +15,7 @@
 
 namespace ccs {
 
-/// A callback that may have to wait for a thread that may run it.
+/// A callback of the program, with its arguments. It is queued if the completing thread must not run callbacks.
 struct due_callback {
   due_callback(CCS_callback_t c, void* a) : callback(c), arg(a) {}
   virtual ~due_callback() = default;
@@ -32,7 +32,7 @@ struct due_callback {
 class due_callbacks {
  public:
   void add(std::unique_ptr<due_callback> one) noexcept;
-  /// Null if there is none.
+  /// Removes the oldest callback. Returns null if there is none.
   std::unique_ptr<due_callback> take() noexcept;
 
  private:
@@ -41,11 +41,11 @@ class due_callbacks {
   chain<due_callback> all_;
 };
 
-/// Calls it, in a thread that may run it.
+/// Calls a callback. The calling thread must be allowed to run callbacks.
 void call_now(CCS_callback_t callback, void* arg, int status);
 
-/// The callback, which may be null, of an operation that completes within its call. Constructed before the operation
-/// has an effect, since it takes memory if this thread may not run callbacks.
+/// The callback of an operation that completes within its call; may be null. Construct it before the operation has an
+/// effect: the constructor allocates memory, and may throw, if this thread must not run callbacks.
 class immediate_callback {
  public:
   immediate_callback(due_callbacks& due, CCS_callback_t callback, void* arg)

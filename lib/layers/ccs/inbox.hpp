@@ -24,9 +24,11 @@ class inbox {
 
   /// Whether a new message may be handled at once: no earlier one is queued or being handled.
   bool is_free() const { return waiting_.load(std::memory_order_acquire) == 0; }  // A1: pairs with R1 in end()
-  /// Appends a copy. Returns whether the inbox was empty, and has to be announced. Throws std::bad_alloc.
+  /// Appends a copy. Returns true if the inbox was empty: then the caller calls process::announce(). Throws
+  /// std::bad_alloc.
   bool append(uint64_t tag, const void* data, size_t size);
-  /// Takes the oldest message, to be followed by end(). Null if there is none, or another thread has one.
+  /// Removes the oldest message; the caller handles it and calls end(). Returns null if the inbox is empty, or while
+  /// another thread handles a message.
   std::unique_ptr<message> begin() noexcept;
   /// Returns whether others wait.
   bool end() noexcept;

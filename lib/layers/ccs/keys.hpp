@@ -47,11 +47,12 @@ class key_cache {
     if (k != nullptr) ++k->users;
     return k;
   }
-  /// Removes a user. Returns true if it was the last user of a key that the owner has revoked: then the key has been
-  /// deleted, and the caller returns `region` to the owner.
+  /// Removes a user. Returns true if it was the last user of a key that the owner has revoked: then the cache has
+  /// deleted the key, and the caller returns `region` to the owner.
   bool release(remote_key* k, uint64_t& region);
   void add(const remote_key& k);
-  /// Revokes a key for its owner. Returns true if it has no users: then it has been deleted, and the caller returns it.
+  /// Revokes a key for its owner. Returns true if it had no users: then the cache has deleted it, and the caller
+  /// returns `region` to the owner.
   bool end(uint64_t region);
 
  private:

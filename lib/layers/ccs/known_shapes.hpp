@@ -21,11 +21,12 @@ class layout;
 class known_shapes {
  public:
   bool has(uint64_t id, int node);
-  /// Makes room for add(). Throws std::bad_alloc.
+  /// Allocates the memory that add() needs. Throws std::bad_alloc.
   void prepare(uint64_t id, int n_nodes);
-  /// Notes that a shape was sent to a node: others may rely on that only afterwards. Follows prepare().
+  /// Records that a shape was sent to a node. Call it after the send, since other threads then send messages that refer
+  /// to the shape. prepare() must precede it.
   void add(uint64_t id, int node) noexcept;
-  /// The nodes that knew it, and now do not. If it throws std::bad_alloc, nothing has changed.
+  /// Removes a shape. Returns the nodes that have it. If it throws std::bad_alloc, nothing has changed.
   std::vector<int> remove(uint64_t id);
 
  private:

@@ -32,7 +32,7 @@ void accept(process& p, large_message& m, const large_target& target) noexcept {
     return complete(std::move(op));
   }
   const uint64_t receiver = insist(me, [&] { return op->give_number(); });
-  (void)op.release();  // until all data has arrived
+  (void)op.release();  // outstanding until all data has arrived
   answer(p, m.source, {m.operation, receiver, 0});
 }
 
@@ -143,7 +143,7 @@ int CCS_amlarge(CCS_context_t context, CCS_node_t node, void* buf, size_t count,
         .stream(p->ordered)
         .tag(wire::pack({wire::purpose::large, context, handler_id, num_args}))();
     mark.keep();
-    (void)op.release();  // until the target has answered
+    (void)op.release();  // outstanding until the target answers
     return +CCS_SUCCESS;
   });
 }

@@ -110,8 +110,8 @@ void CCS_free(void* address) {
 
 namespace {
 
-/// The same value at all processes: the largest of theirs. A step among several, so it ends the job if there is no
-/// memory.
+/// Collective. Returns the maximum of all processes' values. Ends the job if there is no memory, since the other
+/// processes continue the allocation and can't learn that this one has failed.
 uint64_t largest_of_all(process& p, uint64_t mine) {
   uint64_t all = 0;
   const lci::reduce_op_t larger = [](const void* left, const void* right, void* to, size_t n) {
@@ -160,7 +160,7 @@ void remove(process& p, void* at, size_t size) {
   finish(p, ended);
 }
 
-/// Registers the memory and notes its size; false, without a change, if there is no memory for that.
+/// Registers the memory and records its size. Returns false, without a change, if there is no memory.
 bool keep_symmetric(process& p, void* at, size_t size) {
   try {
     add(p, at, size);
@@ -221,7 +221,7 @@ int CCS_free_symmetric(void* addr) {
     must_be_able_to_wait(me);
     const size_t size = p->blocks.take_symmetric(addr);
     if (size == 0) return refuse(me, "%p is not from CCS_malloc_symmetric(), or was freed before", addr);
-    // Afterwards no process uses it any more.
+    // After the barrier no process accesses the memory.
     insist(me, [&] { p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); }); });
     remove(*p, addr, size);
     munmap(addr, size);

@@ -21,7 +21,7 @@ class memory_blocks {
   bool release(void* address);
   void release_all();
 
-  /// The mapped size of symmetric memory. Throws std::bad_alloc.
+  /// Records the mapped size of symmetric memory. Throws std::bad_alloc.
   void add_symmetric(void* address, size_t size);
   size_t take_symmetric(void* address);
 

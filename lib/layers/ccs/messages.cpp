@@ -172,7 +172,7 @@ void handle_message(process& p, int source, const wire::address& to, const handl
 }  // namespace
 
 void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size) noexcept {
-  // Before anything else, since the first call of a thread needs memory.
+  // Call counts() before the handler, since the first call of a thread allocates memory.
   thread_counts& counts = insist("a handler", [&]() -> thread_counts& { return p.counts(); });
   const wire::address to = wire::unpack(tag);
   const handler* const h = p.handlers.find(to.context, to.handler);

@@ -31,7 +31,7 @@ void fail(const char* function, const char* format, ...) noexcept {
       await_memory();
     }
   }
-  std::_Exit(1);  // which the launcher notices
+  std::_Exit(1);  // the launcher then ends the other processes
 }
 
 void fail_by_exception(const char* function) noexcept {

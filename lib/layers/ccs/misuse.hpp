@@ -21,13 +21,14 @@ namespace ccs {
 /// Ends the job for the exception that is being handled.
 [[noreturn, gnu::cold, gnu::noinline]] void fail_by_exception(const char* function) noexcept;
 
-/// Lets other threads free memory for a millisecond.
+/// Sleeps for a millisecond, in which other threads may free memory.
 [[gnu::cold, gnu::noinline]] void await_memory() noexcept;
-/// Number of attempts of what can't be refused, one millisecond apart: as the core's, for messages that have arrived.
+/// Number of attempts, one millisecond apart, of an action that can't be refused. The core makes as many for messages
+/// that have arrived.
 constexpr int memory_tries = 20;
 
-/// Returns f(), which must have no effect if it throws for want of memory. It is called again then, while other threads
-/// may free memory. Ends the job if it still throws, or throws something else: for what no caller can be told.
+/// Returns f(). Calls f() again if it throws for want of memory; then it must have had no effect. Ends the job after
+/// `memory_tries` attempts, or if f() throws anything else. For actions whose failure can't be reported to a caller.
 template <class F>
 decltype(auto) insist(const char* function, F&& f) noexcept {
   for (int n = 1;; ++n) {

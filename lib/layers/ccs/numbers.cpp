@@ -49,8 +49,8 @@ void combine_at(T* at, T by) {
   }
 }
 
-/// Calls f.template operator()<Op, T>() for an operation and a type that are known at run time only. Only sums of
-/// complex numbers exist, so their parts are combined as real numbers.
+/// Calls f.template operator()<Op, T>() for an operation and a type that are known at run time only. T is the type of
+/// the parts for complex numbers, since their only operation is the sum.
 template <class F>
 auto with_type(CCS_number_t type, F f) {
   switch (type) {

@@ -1,4 +1,4 @@
-// Outstanding operations: what is known here of an operation that did not complete at once.
+// Outstanding operations: the origin's state of operations that did not complete within their call.
 #pragma once
 
 #include <ccs.h>
@@ -17,18 +17,18 @@ namespace ccs {
 struct remote_key;
 class process;
 
-/// An outstanding operation: what completing it needs. The thread that completes it deletes it. One that is deleted
-/// without, since it could not begin, leaves no trace: its destructor takes back what it counted as, and its number.
+/// The state that completing an operation needs. The thread that completes it deletes it. If the operation could not
+/// begin, its owner deletes it without completing it; the destructor then undoes its counts and frees its number.
 struct operation : due_callback {
   operation(process& p, int n, const char* f, CCS_callback_t c, void* a)
       : due_callback(c, a), of(p), node(n), function(f) {}
   ~operation() override;
 
-  /// What waits for it: a fence, or the end of CCS only.
+  /// Who waits for it. `outstanding`: fences and the end of CCS; `receiving`: only the end of CCS.
   enum class counted : uint8_t { no, outstanding, receiving };
   void count_as(counted what);
   void end_count();
-  /// Gives it a number by which others name it. Throws std::bad_alloc.
+  /// Assigns a number, by which messages of other processes refer to the operation. Throws std::bad_alloc.
   uint64_t give_number();
 
   process& of;
@@ -41,7 +41,7 @@ struct operation : due_callback {
   counted counts_ = counted::no;
 };
 
-/// Ends an operation, which has no number any more: its data is in place. Needs no memory.
+/// Completes an operation whose data has arrived. Its number must have been freed. Allocates no memory.
 void complete(std::unique_ptr<operation> op, int status = CCS_SUCCESS) noexcept;
 
 /// A put or get of contiguous memory, or an atomic operation, by remote access of the network. Needs keys of the
@@ -57,8 +57,8 @@ struct direct_operation : operation {
   std::atomic<size_t> pieces{1};
 };
 
-/// Posts what can be posted; asks for a key if that is missing. `op` becomes null. Throws if there is no memory and
-/// nothing was begun.
+/// Posts all pieces whose keys are in the cache, and requests the first missing key. Sets `op` to null. Throws if there
+/// is no memory and no piece was posted.
 void advance(std::unique_ptr<direct_operation>& op);
 
 }  // namespace ccs

@@ -1,4 +1,4 @@
-// How many users each page of a range has.
+// Counts the users of each page of a range.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace ccs {
 
-/// The counts of all pages, as runs of pages with the same one: to count a user of a range takes as long as it has runs,
-/// of which most ranges have one, whatever their size. Ranges are [first, last). Not thread-safe.
+/// The number of users of each page, stored as runs of pages with equal numbers. Not thread-safe. Ranges are
+/// [first, last). The time of add() and remove() grows with the runs of a range, not with its pages.
 class page_counts {
  public:
   explicit page_counts(size_t n_pages) : n_(n_pages), runs_{{0, 0}} {}
 
   size_t pages() const { return n_; }
-  /// Pages with users.
+  /// The number of pages that have users.
   size_t used() const { return used_; }
   uint32_t at(size_t page) const { return runs_[index_of(page)].users; }
   bool has_unused(size_t first, size_t last) const {
@@ -26,14 +26,14 @@ class page_counts {
       if (runs_[i].users == 0) return true;
     return false;
   }
-  /// Room for the next add() or remove(), which need no memory then. Throws std::bad_alloc.
+  /// Allocates the memory of the next add() or remove(). Throws std::bad_alloc.
   void prepare() {
     if (LCI_UNLIKELY(runs_.capacity() < runs_.size() + 2)) runs_.reserve(2 * (runs_.size() + 2));
   }
   void add(size_t first, size_t last) noexcept { change(first, last, 1); }
-  /// Each page of the range has a user.
+  /// Each page of the range must have a user.
   void remove(size_t first, size_t last) noexcept { change(first, last, ~uint32_t{0}); }
-  /// The counts of a part of the pages. Throws std::bad_alloc.
+  /// Returns a copy of the counts of a range. Throws std::bad_alloc.
   page_counts part(size_t first, size_t last) const {
     page_counts all(last - first);
     all.runs_.clear();
@@ -51,13 +51,13 @@ class page_counts {
   };
 
   size_t end_of(size_t i) const { return i + 1 < runs_.size() ? runs_[i + 1].first : n_; }
-  /// The run of a page.
+  /// The index of the run that contains a page.
   size_t index_of(size_t page) const {
     const auto behind = std::upper_bound(runs_.begin(), runs_.end(), page,
                                          [](size_t wanted, const run& r) { return wanted < r.first; });
     return static_cast<size_t>(behind - runs_.begin()) - 1;
   }
-  /// The run that begins with the page, which ends another one if necessary.
+  /// The index of the run that begins with the page. Splits the run that contains the page if necessary.
   size_t split(size_t page) noexcept {
     if (page == n_) return runs_.size();
     const size_t i = index_of(page);
@@ -85,7 +85,7 @@ class page_counts {
   }
 
   size_t n_, used_ = 0;
-  std::vector<run> runs_;  // the first one begins with page 0; neighbours differ
+  std::vector<run> runs_;  // the first one begins with page 0; adjacent runs differ
 };
 
 }  // namespace ccs

@@ -112,7 +112,7 @@ bool process::progress() {
   try {
     return lci::progress_x().device(device)().is_done();
   } catch (const lci::resource_error&) {
-    fail_by_exception("a message");  // which is lost
+    fail_by_exception("a message");  // the message is lost
   }
 }
 
@@ -165,7 +165,7 @@ void process::sleep(unsigned round) {
   try {
     (void)lci::sync_wait_for_x(never_, timeout, nullptr).device(device)();
   } catch (const lci::resource_error&) {
-    fail_by_exception("a message");  // which is lost
+    fail_by_exception("a message");  // the message is lost
   }
 }
 

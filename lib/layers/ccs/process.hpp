@@ -100,8 +100,8 @@ class process {
       sleep(round);
     }
   }
-  /// Runs an operation of the core that signals `done`, while handlers and callbacks run. If it throws for want of
-  /// memory, nothing has begun.
+  /// Calls `begin`, which posts an operation of the core that signals `done`, and runs handlers and callbacks until
+  /// then. If it throws for want of memory, nothing was posted.
   template <class Begin>
   void wait_for(Begin begin) {
     sync done(*this);
@@ -117,12 +117,14 @@ class process {
     uint64_t sent = 0, handled = 0;
   };
   totals count_messages() const;
-  /// Notes that the inbox of a node, which was empty, has something for handlers.
+  /// Records that the inbox of a node, which was empty, has a message.
   void announce(int node) noexcept;
-  /// Waits until no message, transfer or callback is under way in the whole job. Ends the job if there is no memory.
+  /// Collective. Waits until no process has an outstanding message, transfer or callback. Ends the job if there is no
+  /// memory.
   void become_quiet();
 
-  // --- messages between processes' CCS; none is refused. Without memory send() throws and has no effect ---
+  // --- the layer's own messages; the core queues those that the network refuses. If there is no memory, send() throws
+  // and has no effect ---
   /// Sends a short message.
   void send(lci::stream_t stream, int node, wire::kind k, const void* body, size_t size);
   template <class T>
@@ -132,12 +134,12 @@ class process {
   /// Sends a message of any size and takes ownership of its memory.
   void send(lci::stream_t stream, int node, lci::rcomp_t to, lci::tag_t tag, std::unique_ptr<std::byte[]> body,
             size_t size);
-  /// Sends a short message that others wait for: ends the job if there is no memory.
+  /// Sends a short message for which another process waits, so it ends the job if there is no memory.
   template <class T>
   void answer(lci::stream_t stream, int node, wire::kind k, const T& body) noexcept {
     insist("a message", [&] { send(stream, node, k, &body, sizeof body); });
   }
-  /// The operation of that number, which has none any more; null if there is none.
+  /// Frees the number and returns its operation; null if there is none.
   std::unique_ptr<operation> take_operation(uint64_t number) {
     std::unique_ptr<operation> op(operations.take(number));
     if (op != nullptr) op->number = 0;
@@ -146,7 +148,7 @@ class process {
   void take_back(const registration_table::endings& ended) noexcept;
 
  private:
-  /// A synchronizer, which its destructor frees.
+  /// Owns a synchronizer.
   struct sync {
     explicit sync(const process& p) : comp(lci::alloc_sync_x().runtime(p.runtime)()) {}
     ~sync() {
@@ -163,14 +165,13 @@ class process {
   void release() noexcept;
   thread_counts& make_counts();
   void run_inboxes();
-  /// A node whose inbox has something; -1 if none has.
+  /// Removes a node from the ring of announced nodes. Returns -1 if the ring is empty.
   int take_announced() noexcept;
   bool has_work() const;
 
   std::unique_ptr<arrivals> handler_arrivals_, ccs_arrivals_;
-  lci::comp_t never_;  // is waited for to sleep
-  /// Nodes whose inboxes have something for handlers: a ring with room for all of them, since each is in it once at
-  /// most.
+  lci::comp_t never_;  // never signalled; a thread that sleeps waits for it
+  /// Nodes whose inboxes have messages: a ring with as many entries as nodes, since it contains each at most once.
   lci::spinlock announced_lock_;
   std::vector<int> announced_nodes_;
   size_t first_announced_ = 0;

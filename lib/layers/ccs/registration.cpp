@@ -131,7 +131,7 @@ void registration_table::renew(region_map::iterator at, uintptr_t begin, uintptr
     region_map regions;
     ~region_list() {
       for (auto& [first, r] : regions) {
-        if (r->mr.is_empty()) continue;  // it could not be opened
+        if (r->mr.is_empty()) continue;  // registering it has failed
         of.pages_ -= r->pages();
         of.unused_pages_ -= r->unused();
         insist("CCS_register_mem", [&, &region = *r] { of.close(region); });

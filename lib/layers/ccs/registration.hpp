@@ -17,14 +17,15 @@
 
 namespace ccs {
 
-/// Registered pages, each with the number of its users. A page without users stays registered, so that the next user
-/// costs no call of the network, until the bytes of such pages exceed a threshold; then registrations whose pages all
-/// have no users are ended, the oldest first. Before pages without users are used again, the core is asked whether
-/// they are still what was registered; if not, they are registered anew.
+/// A cache of registrations. Counts the users of each page. Thread-safe; under its lock it calls only two functions of
+/// the core: registering, and the reply to a process that has requested a key.
 ///
-/// Other processes get keys of registrations. One that is to end is first taken back from all of them: it takes no new
-/// users meanwhile. Thread-safe; no call of the core is made under the lock but registering and the reply to a
-/// process that asks for a key.
+/// Pages without users remain registered, so that the next user needs no call of the network. When the bytes of such
+/// pages exceed a threshold, the table ends registrations without any user, the oldest first. Before pages without
+/// users are used again, the table queries the core whether their mapping has changed; if so, it registers them again.
+///
+/// Other processes hold keys of registrations. Before a registration ends, the table revokes its key at all holders;
+/// meanwhile it accepts no new users.
 class registration_table {
  public:
   explicit registration_table(lci::device_t device, size_t n_nodes, size_t threshold);
@@ -42,19 +43,19 @@ class registration_table {
     uint64_t begin = 0, end = 0;
     lci::rmr_t rmr;
   };
-  /// Keys that have to be taken back.
+  /// Keys that the owner has to revoke at their holders.
   struct ending {
     uint64_t id;
     std::vector<int> holders;
   };
   using endings = std::vector<ending>;
 
-  // These add the keys that have to be taken back to `ended`, also if they throw.
+  // The functions with `ended` append the keys that the caller must revoke, also if they throw.
 
-  /// Counts a user of each page of [address, address + size). Throws resource_error if the network refuses, or
-  /// std::bad_alloc: no user is counted then.
+  /// Adds a user to each page of [address, address + size). Throws resource_error if the network can't register the
+  /// pages, or std::bad_alloc; then no user was added.
   void add(uintptr_t address, size_t size, endings& ended);
-  /// Counts one user less. False, without a change, if some page has none.
+  /// Removes a user from each page. Returns false, without a change, if some page has no user.
   bool remove(uintptr_t address, size_t size, endings& ended);
   void set_threshold(size_t bytes, endings& ended);
   stats get_stats() const;
@@ -93,19 +94,20 @@ class registration_table {
   };
   using region_map = std::map<uintptr_t, std::unique_ptr<region>>;  // by begin; they do not overlap
 
-  /// The region of a byte; null if there is none.
+  /// The region that contains the address; null if there is none.
   region* find(uintptr_t address) const {
     if (LCI_LIKELY(last_ != nullptr && address - last_->begin < last_->end - last_->begin)) return last_;
     return search(address);
   }
   region* search(uintptr_t address) const;
   region* find_used(uintptr_t address) const;
-  /// A region without a registration, which its owner opens.
+  /// Creates a region that is not registered yet; the caller registers it.
   std::unique_ptr<region> make(uintptr_t begin, uintptr_t end) const;
   void open(region& r);
-  /// Ends the registration.
+  /// Deregisters the memory of a region.
   void close(region& r);
-  /// Counts a user more or less of the pages of a region from `begin` to `end`. The counts are prepared.
+  /// Adds (`more`) or removes a user of the region's pages from `begin` to `end`. The caller has called
+  /// page_counts::prepare().
   void count(region& r, uintptr_t begin, uintptr_t end, bool more) noexcept;
   size_t page_of(const region& r, uintptr_t address) const { return (address - r.begin) >> page_bits_; }
   bool has_unused(const region& r, uintptr_t begin, uintptr_t end) const {
@@ -115,17 +117,18 @@ class registration_table {
   void renew(region_map::iterator at, uintptr_t begin, uintptr_t end, endings& ended);
   /// Removes a region. If it throws for want of memory, nothing has changed.
   void end(region_map::iterator at, endings& ended);
-  /// Ends unused regions down to the threshold, or until there is no memory to do so: a later call continues.
+  /// Ends unused regions until their bytes do not exceed the threshold. Stops if there is no memory; a later call
+  /// continues.
   void end_oldest(endings& ended) noexcept;
 
   const lci::device_t device_;
   const size_t n_nodes_;
   const unsigned page_bits_;
   const uintptr_t page_;
-  mutable lci::spinlock lock_;  // whose waiters yield, as it is held while the network registers memory
+  mutable lci::spinlock lock_;  // held while the network registers memory, so waiting threads yield
   region_map regions_;
-  mutable region* last_ = nullptr;             // that was found last
-  std::list<std::unique_ptr<region>> ending_;  // until their keys have been given back
+  mutable region* last_ = nullptr;             // result of the last search
+  std::list<std::unique_ptr<region>> ending_;  // until all holders have returned their keys
   std::atomic<size_t> n_ending_{0};
   size_t threshold_, unused_pages_ = 0, pages_ = 0;
   uint64_t next_id_ = 1, clock_ = 0;

@@ -28,7 +28,7 @@ void release_key(process& p, int node, remote_key* key);
 /// Requests the key of an address unless it is in the cache. For later operations: the key shows whether this process
 /// has mapped the memory.
 void learn_key(process& p, int node, uintptr_t address);
-/// Handles the reply to a request of a key: advances the operations that wait for it.
+/// Handles the reply to a key request: advances the operations that wait for the key.
 void go_on_with_key(process& p, int node, const wire::key_reply& reply);
 
 }  // namespace ccs

@@ -79,7 +79,7 @@ int transfer_in_packets(transfer t) {
   head.total = t.remote.size();
   head.combine = wire::data_head::plain;
   head.operation = op->give_number();
-  // Whoever has the number completes it: by the target's answer, or by the last of the data.
+  // The message that refers to the number completes the operation: the target's answer, or the last data packet.
   if (t.is_put) {
     auto s = std::make_unique<sending>(t.p, t.node, std::move(t.local), head);
     s->remote = std::move(t.remote);

@@ -14,7 +14,7 @@ namespace ccs {
 
 namespace {
 
-/// A message. Its service may throw for want of memory as long as it has had no effect, and is called again then.
+/// A message. If its service throws for want of memory, it is called again; so it must not have had an effect then.
 struct arrival {
   process& p;
   int source;

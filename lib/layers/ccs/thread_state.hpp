@@ -18,8 +18,8 @@ struct thread_counts {
   }
 };
 
-/// Counts a message as sent before it is, so that no message is counted as handled but not as sent; and no longer if it
-/// was not sent.
+/// Counts a message as sent. Constructed before the send, so that the receiver can't count it as handled before. The
+/// destructor undoes the count if the send has failed.
 class sent_mark {
  public:
   explicit sent_mark(thread_counts& c) : counts_(&c) { thread_counts::add_one(c.sent); }

@@ -134,8 +134,7 @@ struct copier {
   struct fixed {
     constexpr operator size_t() const { return N; }  // NOLINT: a number
   };
-  /// Calls f with the size. Common sizes are passed as constants, so that the compiler turns copies into a few
-  /// instructions.
+  /// Calls f with the size: common sizes as constants, for which the compiler generates a few instructions per copy.
   template <class F>
   static void each_size(size_t n, F f) {
     switch (n) {
@@ -161,7 +160,7 @@ struct copier {
     if (n > 32 && n < 64) return f(overlapping<32>{n});
     f(n);
   }
-  /// A size between `Half` and twice as many bytes, of which the first and the last ones are copied: they overlap.
+  /// A size from `Half` to 2 * `Half` bytes. Two copies of `Half` bytes, which may overlap, cover it.
   template <size_t Half>
   struct overlapping {
     size_t size;

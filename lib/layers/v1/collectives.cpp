@@ -1,4 +1,4 @@
-// Collective operations of an endpoint's group: lists of sends and receives that LCIX_coll_progress() works off.
+// Collective operations of an endpoint's group: lists of sends and receives, which LCIX_coll_progress() posts.
 #include "lib/layers/v1/collectives.hpp"
 
 #include <lci.h>
@@ -15,16 +15,17 @@ using namespace v1;
 
 namespace {
 
-/// In tags of the engine of collective operations, the operation's number takes the two bits of a message's `space`. So
-/// four consecutive operations of one endpoint and tag are told apart, however messages overtake each other.
+/// Collective operations have their own matching engine, so the two tag bits of `space` are free for the operation's
+/// number. It distinguishes four consecutive operations of one endpoint and tag, since messages may arrive in any
+/// order.
 constexpr lci::tag_t tag_of_number(uint32_t number) { return static_cast<lci::tag_t>(number & 3) << 30; }
 
 }  // namespace
 
-/// Owned by the program's handle until its end, when LCIX_coll_progress(), or the function that started it, frees it.
-/// One thread at a time calls run(); the core may call signal() in any thread.
-/// A rank whose part has failed still sends its messages, without data, so that the operation fails at all ranks. It
-/// therefore ends everywhere. Messages of an operation without data have one byte.
+/// A collective operation. The program's handle owns it; LCIX_coll_progress(), or the function that started it, frees
+/// it on completion. One thread at a time may call run(); the core may call signal() in any thread.
+/// A rank at which the operation has failed still sends its messages, but empty ones. Their receivers then fail, too,
+/// and no rank waits forever. Hence messages of an operation without data have one byte.
 struct LCIX_collective_s final : lci::comp_impl_t {
  public:
   LCIX_collective_s(LCI_endpoint_t ep, comp& to, LCI_request_t request, void* buffer, size_t size)
@@ -33,7 +34,7 @@ struct LCIX_collective_s final : lci::comp_impl_t {
     tag_ = tag_of_number(the_world().collective_numbers.next(id_and_tag)) | id_and_tag;
   }
 
-  /// Each rank tells the rank `distance` above it that it is here, for distances 1, 2, 4 and so on.
+  /// A dissemination barrier: sends to the rank `distance` above this one, for distances 1, 2, 4 and so on.
   void plan_barrier() {
     const int n = LCI_NUM_PROCESSES;
     for (int distance = 1; distance < n; distance *= 2) {
@@ -42,7 +43,7 @@ struct LCIX_collective_s final : lci::comp_impl_t {
       add(step::kind::await);
     }
   }
-  /// Down a binomial tree whose root is rank `root`.
+  /// A broadcast down a binomial tree whose root is rank `root`.
   void plan_broadcast(int root) {
     const int n = LCI_NUM_PROCESSES, me = (LCI_RANK + n - root) % n;
     int level = 1;
@@ -55,7 +56,7 @@ struct LCIX_collective_s final : lci::comp_impl_t {
       if (me + level < n) add(step::kind::send, (me + level + root) % n, buffer_);
     add(step::kind::await);
   }
-  /// Up a binomial tree to rank 0.
+  /// A reduction up a binomial tree to rank 0.
   void plan_reduction(LCI_op_t op) {
     op_ = op;
     const int n = LCI_NUM_PROCESSES;
@@ -72,11 +73,12 @@ struct LCIX_collective_s final : lci::comp_impl_t {
     add(step::kind::await);
   }
 
-  /// Goes on as far as possible. True at the end; `result` is then LCI_OK or LCI_ERR_FATAL, and completion was signalled.
+  /// Executes steps until one must wait. Returns true when the operation is complete; then `result` is LCI_OK or
+  /// LCI_ERR_FATAL, and the completion object was signalled.
   bool run(LCI_error_t& result) {
     for (; at_ < steps_.size(); ++at_) {
       const step& s = steps_[at_];
-      // A1: pairs with A1 in signal(): data that was received is seen here.
+      // A1: pairs with A1 in signal(), so that this thread reads the received data.
       if (s.what == step::kind::await && outstanding_.load(std::memory_order_acquire) > 0) return false;
       if (s.what == step::kind::combine && !failed_.load(std::memory_order_relaxed) && op_ != nullptr && has_data())
         op_(buffer_, s.data, size_);
@@ -95,8 +97,7 @@ struct LCIX_collective_s final : lci::comp_impl_t {
   }
 
  private:
-  /// What a rank does for one operation, one step after the other. Posts of steps are outstanding together until an
-  /// `await`.
+  /// One step of this rank. Steps are executed in order; sends and receives remain outstanding until the next `await`.
   struct step {
     enum class kind : uint8_t { send, receive, await, combine } what;
     int peer = 0;          ///< of sends and receives
@@ -106,7 +107,7 @@ struct LCIX_collective_s final : lci::comp_impl_t {
   void add(step::kind what, int peer = 0, void* data = nullptr) { steps_.push_back({what, peer, data}); }
   bool has_data() const { return buffer_ != &nothing_; }
 
-  /// False: the core's resources are short.
+  /// Returns false if the core lacks resources; then the caller posts the step again later.
   bool post(const step& s) {
     outstanding_.fetch_add(1, std::memory_order_relaxed);
     try {
@@ -156,7 +157,7 @@ LCI_request_t collective_request(LCI_tag_t tag, LCI_data_type_t type, void* user
   return r;
 }
 
-/// Starts the operation whose steps `plan` adds. One that is complete at once leaves *handle NULL.
+/// Starts the operation whose steps `plan` adds. Sets *handle to NULL if the operation completes at once.
 template <class Plan>
 LCI_error_t start(const char* function, LCIX_collective_t* handle, LCI_endpoint_t ep, LCI_comp_t completion,
                   const LCI_request_t& request, void* buffer, size_t size, Plan plan) {
@@ -202,7 +203,7 @@ LCI_error_t LCIX_coll_progress(LCIX_collective_t* collective) {
     if (*collective == nullptr) return LCI_OK;
     LCI_error_t result;
     if (!(*collective)->run(result)) {
-      // What the device reports, such as the failure of a rank, need not be this operation's end.
+      // Ignore errors of the device: the failure of another rank need not affect this operation.
       (void)guarded("LCIX_coll_progress", [&] {
         (void)lci::progress_x().device((*collective)->endpoint().core)();
         return LCI_OK;

@@ -17,8 +17,8 @@
 
 namespace v1 {
 
-/// Writes the first half of a request in two words, since who copies it loads words: a load that spans two stores waits
-/// for both of them to leave the processor's buffer.
+/// Writes the first half of a request as two words, since a copy of the request loads words. A load that spans two
+/// smaller stores can't be forwarded from the store buffer, and stalls.
 LCI_ALWAYS_INLINE inline void begin_request(LCI_request_t& r, LCI_error_t flag, int rank, LCI_tag_t tag,
                                             LCI_data_type_t type) {
   static_assert(offsetof(LCI_request_t, flag) == 0 && offsetof(LCI_request_t, rank) == 4 &&
@@ -54,14 +54,15 @@ class comp {
   comp(const comp&) = delete;
   comp& operator=(const comp&) = delete;
 
-  /// Hands over a request. Rings the bell of the thread, if it is one that makes progress while it waits.
+  /// Delivers a request. Signals the calling thread's bell, if that thread is waiting and makes progress meanwhile.
   void deliver(const LCI_request_t& request) {
     take(request);
     ring(my_state());
   }
-  /// The same, by the thread with this state; inline for the objects that most often get what has arrived.
+  /// The same for a received message. `mine`: the calling thread's state. Inline for handlers and single synchronizers.
   void deliver_arrival(const LCI_request_t& request, const thread_state& mine);
-  /// Likewise for the ends of operations that this process has posted. `write(LCI_request_t&)` writes the request.
+  /// The same for the completion of an operation that this process has posted. `write(LCI_request_t&)` writes the
+  /// request.
   template <class Write>
   void deliver_end(const thread_state& mine, Write write);
 
@@ -72,7 +73,7 @@ class comp {
   comp_port remote{*this, true};
 
  protected:
-  /// What is delivered to inline: a class of its own for each, below.
+  /// The derived classes to which requests are delivered without a virtual call.
   enum class shape : uint8_t { other, handler, single_sync };
   comp(kind k, shape s, LCI_device_t d) : what(k), device(d), shape_(s) {}
 
@@ -94,7 +95,7 @@ class handler final : public comp {
   void take(const LCI_request_t& request) override { function(request); }
 };
 
-/// Of threshold 1, or more. A thread that has seen it fire may free it at once.
+/// A synchronizer of any threshold. A thread that has observed its completion may free it at once.
 class synchronizer : public comp {
  public:
   bool is_single() const { return single_; }
@@ -139,12 +140,12 @@ class comp_table {
   comp_table();
   ~comp_table();
 
-  /// The object; one of kind `freed` for what is none.
+  /// The object; one of kind `freed` if the handle is invalid.
   comp& find(const void* handle) const {
     comp* c = objects_.get_wrapped(reinterpret_cast<uintptr_t>(handle) & index_mask);
     return LCI_LIKELY(c->handle == reinterpret_cast<uintptr_t>(handle)) ? *c : *freed_;
   }
-  /// An object that can be signalled; null for NULL and for what is none.
+  /// The object if it can be signalled; null if the handle is NULL or invalid.
   comp* find_live(const void* handle) const {
     comp* c = objects_.get_wrapped(reinterpret_cast<uintptr_t>(handle) & index_mask);
     if (LCI_UNLIKELY(c->handle != reinterpret_cast<uintptr_t>(handle))) return nullptr;

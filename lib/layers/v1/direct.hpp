@@ -1,6 +1,6 @@
-// The shortest way of small messages: the core's direct path, inline, in a function that does nothing else. Where it does
-// not apply, a function that is not inline does all the work; it gets the arguments of the program's call. So the common
-// case stores no more than its own result needs.
+// The fast path of small messages: functions that only try the core's direct path, inline. If it does not apply, the
+// caller passes its arguments to a function that is not inline and handles all cases. So the common case saves no
+// registers for the others.
 #pragma once
 
 #include <lci.h>
@@ -23,7 +23,7 @@ LCI_ALWAYS_INLINE inline bool is_word(const LCI_short_t& s) {
 /// Counts a message that was posted directly, for group fences.
 LCI_ALWAYS_INLINE inline void count_direct(const LCI_endpoint_s& ep) { add_one(counts_at(my_state(), ep.counts).sent); }
 
-/// Posts an active message; false: nothing was done.
+/// Posts an active message. Returns false, without effect, if the direct path does not apply.
 LCI_ALWAYS_INLINE inline bool am_directly(const LCI_endpoint_s& ep, int rank, const void* buffer, size_t size,
                                           lci::rcomp_t to, arrival what, LCI_tag_t tag) {
   if (to == 0 || ep.core.p_impl == nullptr) __builtin_unreachable();
@@ -53,7 +53,7 @@ LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, 
   return LCI_LIKELY(lci::detail::direct_send(a, unused));
 }
 
-/// Posts a receive by rank and tag; false: nothing was done.
+/// Posts a receive by rank and tag. Returns false, without effect, if the direct path does not apply.
 LCI_ALWAYS_INLINE inline bool receive_directly(const LCI_endpoint_s& ep, int rank, void* buffer, size_t size,
                                                space where, LCI_tag_t tag, lci::comp_impl_t* comp, void* user_context,
                                                lci::status_t& status) {

@@ -22,7 +22,7 @@ void v1::throw_no_world() {
 namespace {
 
 void close(world& w) {
-  detail::usual_tags = 0;  // functions that are called too late report it
+  detail::usual_tags = 0;  // disables the fast path, so that later calls report misuse
   if (LCI_UR_ENDPOINT != nullptr) end_endpoint(w, LCI_UR_ENDPOINT);
   LCI_UR_ENDPOINT = nullptr;
   for (LCI_device_t device : w.devices)

@@ -62,8 +62,8 @@ LCI_ALWAYS_INLINE inline void give_back(record* r, thread_state& mine) {
   if (LCI_UNLIKELY(++mine.n_free_records > 2 * batch)) hand_on(mine, batch);
 }
 
-/// Hands a record's request, which `write(LCI_request_t&)` writes, to its object; then the record is free, also if a
-/// handler throws.
+/// Delivers a record's request, which `write(LCI_request_t&)` writes, to its completion object. Then frees the record,
+/// also if a handler throws.
 template <class Write>
 LCI_ALWAYS_INLINE inline void end(record* r, thread_state& mine, Write write) {
   struct giving_back {
@@ -96,7 +96,7 @@ void free_records() {
 }
 
 void record::signal(lci::status_t s) {
-  // The most common one: a short message of a word.
+  // The most common case: a short message of one word.
   if (LCI_LIKELY(what == role::short_receive) && LCI_LIKELY(s.error == lci::errorcode_t::done) &&
       LCI_LIKELY(s.size == 8)) {
     thread_state& mine = my_state();

@@ -48,7 +48,8 @@ LCI_ALWAYS_INLINE inline bool fill_short(LCI_short_t& s, size_t size) {
 
 /// Gets free records for a thread that has none. Throws std::bad_alloc.
 [[gnu::cold, gnu::noinline]] void refill(thread_state& mine);
-/// A record with what a request of this operation says whatever happens. `mine`: of this thread, with a free record.
+/// Takes a free record, and sets the fields of its request that are known when the operation is posted. `mine`: the
+/// calling thread's state, which must have a free record.
 LCI_ALWAYS_INLINE inline record* take_record(thread_state& mine, LCI_endpoint_s* endpoint, record::role what, comp& to,
                                              int rank, LCI_tag_t tag, void* user_context) {
   record* r = mine.free_records;
@@ -62,7 +63,7 @@ LCI_ALWAYS_INLINE inline record* take_record(thread_state& mine, LCI_endpoint_s*
   r->request.user_context = user_context;
   return r;
 }
-/// The same, whether or not there is a free record. Throws std::bad_alloc.
+/// The same, but allocates records if the calling thread has none. Throws std::bad_alloc.
 LCI_ALWAYS_INLINE inline record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank,
                                              LCI_tag_t tag, void* user_context) {
   thread_state& mine = my_state();

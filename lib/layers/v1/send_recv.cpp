@@ -143,7 +143,7 @@ LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
 
 namespace {
 
-/// Everything but the common case, for a record that has the arguments.
+/// All cases of LCI_recvs() but the direct path. The record contains the arguments.
 [[gnu::noinline]] LCI_error_t recvs_otherwise(record* r) {
   return guarded("LCI_recvs", [r] {
     const LCI_endpoint_s& ep = *r->endpoint;
@@ -166,7 +166,7 @@ namespace {
     return recvs_otherwise(r);
   });
 }
-/// For a receive that has found its message at once.
+/// Completes a receive whose message had already arrived.
 [[gnu::noinline]] LCI_error_t end_at_once(const char* function, lci::comp_impl_t& comp, const lci::status_t& s) {
   return guarded(function, [&] {
     comp.signal(s);

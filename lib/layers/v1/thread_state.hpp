@@ -43,7 +43,7 @@ inline thread_state& my_state() {
 inline void add_one(std::atomic<uint64_t>& mine) {
   mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
-/// Where the counts of an endpoint are in each thread's state, in bytes.
+/// The offset in bytes of an endpoint's counts in each thread's state.
 constexpr uint32_t counts_offset(unsigned id) {
   return static_cast<uint32_t>(offsetof(thread_state, of_id) + id * sizeof(message_counts));
 }

@@ -91,7 +91,8 @@ struct world {
 namespace detail {
 inline constinit V1_STORAGE world* current = nullptr;
 inline constinit V1_STORAGE bool checks = false;
-/// Messages with a tag below it may take the shortest way: all tags, but none in the checking mode.
+/// Messages with tags below this value may use the fast path (direct.hpp). 0 in the checking mode and outside of
+/// LCI_initialize() and LCI_finalize(); otherwise it exceeds all valid tags.
 inline constinit V1_STORAGE uint32_t usual_tags = 0;
 }  // namespace detail
 

@@ -18,7 +18,7 @@ static void finish(LCIX_collective_t* c) {
   CHECK(*c == NULL);
 }
 
-/* What a rank has written before a barrier is there for all after it. */
+/* Repeated barriers complete, and signal their synchronizer once. */
 static void barriers(void) {
   LCIX_collective_t c;
   LCI_comp_t sync;
@@ -38,7 +38,7 @@ static void barriers(void) {
   LCI_sync_free(&sync);
 }
 
-/* Nobody leaves a barrier before the last has come: a counter that each rank sends to rank 0 before it. */
+/* No rank leaves a barrier before the last rank has entered it. */
 static void barrier_waits(void) {
   int i;
   for (i = 0; i < LCI_NUM_PROCESSES; ++i) {
@@ -46,7 +46,7 @@ static void barrier_waits(void) {
     LCI_error_t code;
     LCI_request_t r;
     LCI_short_t word = {{0}};
-    /* Rank i starts when rank i + 1, which waits already, has told it. */
+    /* Rank i enters the barrier last: it waits for a message that rank i + 1 sends inside of the barrier. */
     const int next = (i + 1) % LCI_NUM_PROCESSES;
     if (LCI_NUM_PROCESSES == 1) break;
     if (LCI_RANK == i) LCI_queue_wait(LCI_UR_CQ, &r);
@@ -61,7 +61,7 @@ static void barrier_waits(void) {
   }
 }
 
-/* From each root, of each size, `tags` at a time, all incomplete together. */
+/* Broadcasts from each root; `tags` operations are outstanding at a time. */
 static void broadcasts(size_t size, int is_long) {
   LCIX_collective_t c[tags];
   LCI_comp_t cq;
@@ -134,7 +134,8 @@ static void reductions(LCI_endpoint_t ep, size_t words, int is_long) {
   }
 }
 
-/* Messages of the program with the same tag and peers stay apart, also on another endpoint. */
+/* Collective operations do not match the program's messages with the same tag and peers, on the same or another
+ * endpoint. */
 static void beside_messages(void) {
   LCI_endpoint_t ep;
   LCI_plist_t plist;

@@ -1,6 +1,6 @@
-/* What fences promise: after LCI_fence_wait() all that this process has issued on the endpoint is complete here; after
- * LCI_gfence_wait() all that any rank has issued is complete at both ends. Sends, puts and gets alike; without a call of
- * LCI_progress() afterwards. Receives are posted late, so that there is something to wait for. */
+/* Tests the guarantees of fences for sends, puts and gets. After LCI_fence_wait() all operations that this process has
+ * issued on the endpoint are complete here; after LCI_gfence_wait() those of all ranks are complete at both ends. No
+ * call of LCI_progress() follows. Receives are posted late, so that the fences have to wait. */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
@@ -43,7 +43,7 @@ static LCI_lbuffer_t buffer_at(LCI_segment_t segment, void* address, size_t size
   return b;
 }
 
-/* Posts two long receives and an iovec's, for what the rank before sends. */
+/* Posts two long receives and one of an iovec, for messages of the previous rank. */
 static void post_receives(LCI_endpoint_t ep, size_t n, unsigned char* into) {
   LCI_iovec_t none;
   memset(&none, 0, sizeof none);
@@ -52,7 +52,7 @@ static void post_receives(LCI_endpoint_t ep, size_t n, unsigned char* into) {
   AGAIN(LCI_recvv(ep, none, before, 4, received, NULL));
 }
 
-/* Everything that has a local completion: six of them. Returns how many of them the target's queue gets. */
+/* Issues six operations, all with local completion. Returns how many of them signal the target's queue. */
 static int issue(LCI_endpoint_t ep, size_t n, unsigned char* from, unsigned char* into, LCI_lbuffer_t* got,
                  LCI_lbuffer_t* of_vector) {
   const LCI_lbuffer_t local = buffer_at(LCI_SEGMENT_ALL, from, n);
@@ -81,7 +81,7 @@ static void take_issued(void) {
   CHECK(LCI_queue_pop(issued, &r) == LCI_ERR_RETRY);
 }
 
-/* All `n` of the queue, without progress; frees what the library has allocated. */
+/* Pops `n` completions from the queue, without progress. Frees buffers that the library has allocated. */
 static void take_received(LCI_comp_t queue, int n, int tags) {
   int seen = 0, i;
   LCI_request_t r;
@@ -136,19 +136,19 @@ int main(void) {
     memset(back, 0, n);
     memset(window, 0, n);
     CHECK(LCI_barrier() == LCI_OK);
-    /* The local fence: this rank posts what its neighbour waits for, and waits for its own. */
+    /* The local fence. First post the receives that the previous rank's sends need to complete. */
     arrivals = issue(ep, n, from, back, &got, &of_vector);
     if (LCI_RANK % 2 == 1) nap();
     post_receives(ep, n, into);
     CHECK(LCI_fence_wait(ep) == LCI_OK);
     take_issued();
     CHECK(has_pattern(back, n, next, 50));
-    memset(from, 0, n); /* nobody reads it any more */
+    memset(from, 0, n); /* all reads of it have completed */
     CHECK(LCI_gfence_wait(ep) == LCI_OK);
     take_received(LCI_UR_CQ, arrivals, 1 << 5 | 1 << 6 | 1 << 7);
     take_received(received, 3, 1 << 2 | 1 << 3 | 1 << 4);
     CHECK(has_pattern(window, n, before, 51) && has_pattern(into, n, before, 51));
-    /* The group's fence alone, also for what is complete here at once. */
+    /* The group's fence without a local fence, also for operations that complete locally at once. */
     memset(window, 0, n);
     fill_pattern(from, n, LCI_RANK, 52);
     CHECK(LCI_barrier() == LCI_OK);

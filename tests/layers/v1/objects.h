@@ -1,5 +1,5 @@
-/* What the matrices of functions and completion objects share: threads, each with objects and endpoints of its own, and
- * the arguments [THREADS [long]]. With more than one thread, the first makes progress. */
+/* Shared by tests of all combinations of functions and completion objects. Starts threads, each with its own objects
+ * and endpoints, and parses the arguments [THREADS [long]]. With more than one thread, the first one makes progress. */
 #ifndef TESTS_LAYERS_V1_OBJECTS_H
 #define TESTS_LAYERS_V1_OBJECTS_H
 
@@ -34,8 +34,8 @@ static void fail_check(int line, const char* text, int thread) {
   __sync_fetch_and_add(&failed_checks, 1);
 }
 
-/* A handler leaves the request in the mailbox of its tag: tags of a thread differ from those of others. The previous
- * rank may be a few messages ahead. One thread takes. */
+/* Handlers store requests in the mailbox of their tag, from which one thread takes them: no two threads use the same
+ * tags. A mailbox has room for several requests, since the previous rank may be a few messages ahead. */
 enum { room = 16 };
 struct mailbox {
   unsigned claimed, taken;
@@ -49,12 +49,12 @@ static void leave(struct mailbox* m, LCI_request_t r) {
   m->requests[at] = r;
   __sync_fetch_and_add(&m->full[at], 1);
 }
-/* What arrives for a tag may be early, and must not be taken for a local completion. */
+/* Messages may arrive before a local completion with the same tag, so they have separate mailboxes. */
 enum { of_arrivals = 32768 };
 static void handle(LCI_request_t r) { leave(&mailboxes[r.tag], r); }
 static void handle_arrival(LCI_request_t r) { leave(&mailboxes[r.tag + of_arrivals], r); }
 
-/* The objects of one thread: what a test needs twice exists twice. */
+/* The objects of one thread, separate for local completions and arriving messages. */
 struct objects {
   LCI_comp_t local[KINDS], arrivals[KINDS];
   LCI_endpoint_t endpoints[KINDS];
@@ -104,7 +104,7 @@ static void make_objects(int t) {
   CHECK(LCI_sync_wait(o->local[SYNC], NULL) == LCI_OK);
 }
 
-/* Calls work() in each thread, with its objects; the first one makes progress if there are more. */
+/* Called in each thread; `t` is the index of its objects. */
 static void work(int t);
 static void* work_of_thread(void* number) {
   work((int)(size_t)number);

@@ -51,7 +51,7 @@ int main(void) {
   CHECK(LCI_fence_wait(LCI_UR_ENDPOINT) == LCI_OK);
   while ((code = LCI_puts(LCI_UR_ENDPOINT, s, dead, 6, LCI_DEFAULT_COMP_REMOTE)) != LCI_ERR_FATAL)
     LCI_progress(LCI_UR_DEVICE);
-  /* A collective operation fails at the survivors, also at those that exchange nothing with the dead rank. */
+  /* A collective operation fails at all survivors, also at those that exchange no message with the failed rank. */
   word.address = &s;
   word.length = sizeof s;
   code = LCIX_allreducem(LCI_UR_ENDPOINT, word, keep, 7, queue, NULL, &c);

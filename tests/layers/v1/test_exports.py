@@ -78,7 +78,7 @@ LCI_error_t g(LCI_comp_t cq, LCI_request_t* r, LCI_mbuffer_t b, size_t n) {
 
         for name in listed("macro"):
             lines += [f"#ifndef {name}", f"#error {name} is no macro", "#endif"]
-        # Their names as functions are what programs take the address of.
+        # Undefine macros of the same name, since programs may take the functions' addresses.
         lines += [f"#undef {name}" for name in ("LCI_queue_pop", "LCI_queue_pop_multiple", "LCI_recvm")]
         for line in listed("function"):
             name, result, parameters = line.split(maxsplit=2)

@@ -1,5 +1,5 @@
-/* Puts to, and gets from, memory of the next rank, and iovecs: each function with each kind of completion object at both
- * ends, remote completion none, by default and by name, many sizes, several threads: windows [THREADS [long]]. */
+/* windows [THREADS [long]]: puts to and gets from memory of the next rank, and iovecs. Tests each function with each
+ * kind of completion object at both ends; no, default and named remote completion; many sizes; several threads. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/layers/v1/objects.h"
 
@@ -14,7 +14,7 @@ struct window {
 };
 static PER_RANK struct window windows[most_threads];
 
-/* Texts of segments and addresses go to the rank before. */
+/* Sends the serialized segment and the address to the previous rank. */
 static void exchange_window(int t) {
   struct window* w = &windows[t];
   struct {
@@ -43,7 +43,7 @@ static uintptr_t remote_of(int t, int kind, int remote) {
   return remote == NONE ? LCI_NO_COMP_REMOTE : remote == DEFAULT ? LCI_DEFAULT_COMP_REMOTE : of_thread[t].theirs[kind];
 }
 
-/* Both neighbours have come here: they have looked at what they had to, and wrote nothing since. */
+/* Waits until both neighbours have called it, too. So they have checked their memory, and have not written since. */
 static void meet(int t, LCI_tag_t tag) {
   LCI_short_t word = {{0}};
   INSIST(LCI_recvs(LCI_UR_ENDPOINT, next, tag, of_thread[t].local[SYNC], NULL));
@@ -66,7 +66,7 @@ static void take_arrival(int t, int kind, LCI_tag_t tag, LCI_data_type_t type, L
   EXPECT(r->flag == LCI_OK && r->rank == before && r->tag == tag && r->type == type && r->user_context == NULL);
 }
 
-/* With each local completion, or only with another one than `kind`. */
+/* Long puts and gets. `each`: with all kinds of local completion, otherwise with one that differs from `kind`. */
 static void long_memory(int t, int kind, int remote, LCI_tag_t tag, size_t n, int each) {
   struct window* w = &windows[t];
   LCI_endpoint_t ep = of_thread[t].endpoints[kind];
@@ -97,7 +97,7 @@ static void long_memory(int t, int kind, int remote, LCI_tag_t tag, size_t n, in
       await_pattern(w->here + 17, n, tag);
     }
     EXPECT(has_pattern(w->here + 17, n, before, tag) && w->here[16] == 0 && w->here[17 + n] == 0);
-    /* Back again: what this rank has put there. */
+    /* Get the data that this rank has put. */
     memset(local.address, 0, n);
     meet(t, tag);
     if (to == NULL) {
@@ -152,7 +152,7 @@ static void medium_memory(int t, int kind, int remote, LCI_tag_t tag, size_t n) 
   free(local.address);
 }
 
-/* Long buffers of different sizes, one behind the other in `at`, or each in memory of its own. */
+/* Long buffers of different sizes: contiguous in `at`, or separately allocated. */
 static LCI_iovec_t vector_of(LCI_lbuffer_t buffers[], int count, size_t piggy_back, LCI_segment_t segment,
                              unsigned char* at) {
   static const size_t sizes[] = {1, 0, 4000, 7, 70000, 8, 12289, 0, 333};

@@ -1,6 +1,5 @@
-/* Log lines and assertions for test programs of LCI v1.7, over the logs of lct.h. In its folder, so that
- * #include "../../src/log/lcm_log.h" finds it, too: compile with the flags of lci-v1/pkgconfig/liblci.pc. Any thread may
- * call any of these.
+/* Log lines and assertions for test programs of LCI v1.7, over the logs of lct.h. Thread-safe, except LCM_Fina(). Test
+ * programs include "../../src/log/lcm_log.h", which needs the flags of lci-v1/pkgconfig/liblci.pc.
  *
  * From the environment: LCM_LOG_LEVEL (none, warn, trace, info, debug, max; warn if it is not set), LCM_LOG_OUTFILE
  * (stderr, stdout, or a file, in whose name % becomes the rank), LCM_LOG_WHITELIST and LCM_LOG_BLACKLIST (types of
@@ -21,7 +20,7 @@ extern "C" {
 
 enum LCM_log_level_t { LCM_LOG_NONE = 0, LCM_LOG_WARN, LCM_LOG_TRACE, LCM_LOG_INFO, LCM_LOG_DEBUG, LCM_LOG_MAX };
 
-/* The program's log, which the first line or LCM_Init() makes: one in all files of a program or library. */
+/* The program's log, shared by all files of a program or library. LCM_Init() or the first log line creates it. */
 extern LCT_log_ctx_t LCM_log_;
 __attribute__((weak)) LCT_log_ctx_t LCM_log_ = NULL;
 
@@ -37,19 +36,19 @@ static inline LCT_log_ctx_t LCM_log_of_program_(void) {
   return none;
 }
 
-/* Needed only to have a rank in the lines before LCI_initialize(). */
+/* Optional. Sets the rank that log lines show before LCI_initialize(). */
 static inline void LCM_Init(int rank) {
   LCT_set_rank(rank);
   (void)LCM_log_of_program_();
 }
-/* When no thread logs any more. */
+/* Frees the log. No thread may log meanwhile. */
 static inline void LCM_Fina(void) {
   LCT_log_ctx_t log = __atomic_exchange_n(&LCM_log_, (LCT_log_ctx_t)NULL, __ATOMIC_ACQ_REL);
   if (log != NULL) LCT_log_ctx_free(&log);
 }
 static inline void LCM_Log_flush(void) { LCT_Log_flush(LCM_log_of_program_()); }
 
-/* The last arguments are a format and what belongs to it. A false assertion prints them and calls abort(). */
+/* The last arguments are those of printf(). If `expr` is false, prints them and calls abort(). */
 #define LCM_Assert(expr, ...) LCT_Assert(LCM_log_of_program_(), expr, __VA_ARGS__)
 #define LCM_Log(level, type, ...) LCT_Log(LCM_log_of_program_(), level, type, __VA_ARGS__)
 #define LCM_Log_default(level, ...) LCT_Log(LCM_log_of_program_(), level, NULL, __VA_ARGS__)
