@@ -188,7 +188,7 @@ static void measure(const struct figure* f) {
   armci_msg_barrier();
 }
 
-/* Memory of the system that both processes have mapped. */
+/* Memory from mmap() that both processes have mapped. */
 static void* map_shared(size_t size) {
   char name[64];
   if (me == 0) snprintf(name, sizeof name, "/armci_perf-%d", (int)getpid());

@@ -1,6 +1,6 @@
-// io_peers [MEGABYTES]: the bandwidth of puts and gets of 1 MiB between two processes that no launcher has started, to
-// and from registered memory of so many MiB (4, which stay in the processor's caches). Prints two numbers in GB/s.
-// LCI_ATTR_BACKEND=tcp: over TCP, else in shared memory.
+// io_peers [MEGABYTES]: measures the bandwidth of puts and gets of 1 MiB between two processes that no launcher has
+// started. MEGABYTES is the size of the registered target memory; the default, 4, fits in the processor's caches.
+// Prints two numbers in GB/s. Uses TCP if LCI_ATTR_BACKEND=tcp, else shared memory.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
-// A server of lci/rpc.hpp with many clients, each a process: the rate of the calls of 10 active ones, alone and beside
-// 190 that are connected and do nothing; what the server costs that nobody calls; its memory for a client.
+// Measures a server of lci/rpc.hpp with many clients, each a process: the call rate of 10 active clients, without and
+// with 190 idle connected clients; the processor time of an idle server; the server's memory per client.
 //
 //   rpc_clients [URL] [SECONDS]
 //
-// URL is what all give to rpc::engine, "shm://" by default. Prints one line of JSON.
+// URL is the argument of rpc::engine in all processes, "shm://" by default. Prints one line of JSON.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace {
 namespace rpc = lci::rpc;
 constexpr int n_active = 10, n_idle = 190;
 
-/// What all processes share.
+/// State in memory that all processes have mapped.
 struct board {
   std::atomic<int> connected, ended;
   std::atomic<bool> go;  // the active clients call
@@ -54,7 +54,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
   for (; b.go.load(std::memory_order_relaxed); ++n) null();
   b.calls.fetch_add(n);
   b.ended.fetch_add(1);
-  pause();  // its departure does not fall into a measurement
+  pause();  // the parent ends this client outside of measurements
   _exit(0);
 }
 
@@ -67,7 +67,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
   _exit(0);
 }
 
-/// Calls in a second of the active clients, which are started and ended here.
+/// Starts active clients, ends them, and returns their total number of calls per second.
 double rate_of_active(const std::string& url, const std::string& name, board& b, double seconds) {
   const int before = b.connected.load();
   std::vector<pid_t> active;
@@ -88,7 +88,7 @@ double rate_of_active(const std::string& url, const std::string& name, board& b,
   for (const pid_t p : active) kill(p, SIGKILL);
   for (const pid_t p : active) waitpid(p, nullptr, 0);
   b.connected.fetch_sub(n_active);
-  usleep(200000);  // the server notices that they have ended
+  usleep(200000);  // the server detects within this time that they have ended
   return static_cast<double>(b.calls.load()) / took;
 }
 
@@ -104,7 +104,7 @@ double used_by(pid_t process) {
   return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-/// Resident memory in KiB, of which shared memory counts whole.
+/// Resident memory in KiB. Counts shared memory in full.
 double resident(pid_t process) {
   std::ifstream statm("/proc/" + std::to_string(process) + "/statm");
   double size = 0, pages = 0;

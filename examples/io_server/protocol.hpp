@@ -18,8 +18,8 @@ constexpr size_t most_inline = 4096;
 /// Largest number of bytes that a request reads or writes. The client splits larger ones, so that one client does not
 /// delay the others for long.
 constexpr size_t most_bulk = size_t{8} << 20;
-/// A client on the server's host has memory at the server, through which its large writes go in pieces: the server writes
-/// one piece to the file while the client copies the next one to this memory.
+/// Sizes of the memory at the server for large writes of a client on the same host. The client copies a piece to this
+/// memory while the server writes the previous one to the file.
 constexpr size_t staged_piece = size_t{128} << 10;
 constexpr size_t staged_pieces = 4;
 /// A whole message fits in a packet.
@@ -67,7 +67,7 @@ struct request {
   uint16_t data_size = 0;                  ///< bytes of data after the texts
   lci::rcomp_t reply_to = 0;               ///< the client's remote completion handle
   uint32_t number = 0;                     ///< returned in the reply
-  uint32_t group = 0;   ///< of staged writes: after one that was cut short, the others of its group are not executed
+  uint32_t group = 0;   ///< staged writes: after a short write, the server does not execute the rest of its group
   uint64_t handle = 0;  ///< 0: none
   int64_t a = 0, b = 0, c = 0;
   lci::rmr_t memory;  ///< the client's memory for bulk transfers; empty if the data is in the message

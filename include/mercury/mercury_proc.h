@@ -50,7 +50,7 @@ HG_EXPORT hg_return_t hg_proc_flush(hg_proc_t proc);
 HG_EXPORT hg_return_t hg_proc_memcpy(hg_proc_t proc, void* data, size_t data_size);
 HG_EXPORT hg_return_t hg_proc_raw(hg_proc_t proc, void* buf, size_t buf_size);
 
-/* What hg_proc_get_xdr_ptr() below returns. */
+/* The implementation of hg_proc_get_xdr_ptr() below. */
 HG_EXPORT void* hg_proc_get_xdr(hg_proc_t proc);
 
 HG_EXPORT hg_return_t hg_proc_hg_int8_t(hg_proc_t proc, hg_int8_t* data);
@@ -91,8 +91,8 @@ static HG_INLINE void* hg_proc_buf_memcpy(void* buf, void* data, size_t data_siz
 #if defined(HG_HAS_XDR)
 #include <rpc/types.h>
 #include <rpc/xdr.h>
-/* For programs that define HG_HAS_XDR: a stream for the routines of XDR, which they link with (libtirpc). It reads and
- * writes where the processor does, and ends with it. NULL if no memory is left. */
+/* For programs that define HG_HAS_XDR and link with libtirpc: a stream for XDR routines. It reads and writes at the
+* processor's position. The processor owns it. NULL if there is no memory. */
 static HG_INLINE XDR* hg_proc_get_xdr_ptr(hg_proc_t proc) { return (XDR*)hg_proc_get_xdr(proc); }
 #endif
 

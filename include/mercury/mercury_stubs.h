@@ -1,11 +1,12 @@
-/* Macros that write whole functions: one that calls a function of the server as if it was in this process, and one that
- * executes such calls by a function of the server. A program gets them through mercury_macros.h.
+/* Macros that generate functions: the client's stub, which calls a function of the server like a local one, and the
+* server's routine, which executes such calls by a function of the program. Included by mercury_macros.h.
  *
- * Parameters of both: `func`, the function's name; whether it returns a value (which is the member `ret` of the result);
- * types and fields of arguments and result, which MERCURY_GEN_PROC or the program has defined; whether memory is passed
- * (the member `bulk_handle` of the arguments), which the server's function reads (MERCURY_GEN_TRUE) or writes. Fields are
- * ((type)(name)) ((type)(name)) ..., without `ret` and `bulk_handle`. Parameters of the functions are the arguments, then
- * pointers to what is returned beside `ret`, then the memory as `void* bulk_buf, size_t bulk_size`. */
+ * Parameters of both macros: `func`, the function's name; with_ret: whether it returns a value, the member `ret` of the
+ * result; types and fields of arguments and result, defined by MERCURY_GEN_PROC or by the program; with_bulk: whether
+ * the client passes memory, the member `bulk_handle` of the arguments; bulk_read: whether the server's function reads
+ * that memory (MERCURY_GEN_TRUE) or writes it. Fields are ((type)(name)) ((type)(name)) ..., without `ret` and
+ * `bulk_handle`. The generated functions take the arguments, then pointers to the fields of the result except `ret`,
+ * then the memory as `void* bulk_buf, size_t bulk_size`. */
 #ifndef MERCURY_STUBS_H
 #define MERCURY_STUBS_H
 
@@ -20,16 +21,16 @@
 extern "C" {
 #endif
 
-/* Initializes NA and HG if the program has not, with the URL that the environment variable HG_NA_PLUGIN names (default:
- * tcp), and looks up the server, whose address is in the variable HG_PORT_NAME. What was initialized here is finalized
- * when the process ends. Thread-safe. */
+/* Initializes NA and HG, unless the program has, with the URL in the environment variable whose name is the macro
+* HG_NA_PLUGIN (default: tcp). Looks up the server, whose address is in the variable HG_PORT_NAME. If this function has
+* initialized NA and HG, it finalizes them when the process exits. Thread-safe. */
 HG_EXPORT hg_return_t hg_stub_start(void);
-/* Calls the server's function of this name and waits for the result. *request is to be freed when the result has been
- * used. After an error there is none. Thread-safe. */
+/* Calls the server's function of this name and waits for the result. The caller must free *request after using the
+* result, but not after an error. Thread-safe. */
 HG_EXPORT hg_return_t hg_stub_call(const char* func_name, hg_proc_cb_t in_proc_cb, hg_proc_cb_t out_proc_cb,
                                    void* in_struct, void* out_struct, hg_request_t* request);
-/* Memory of this process for the peer of a call: gets its content before (HG_BULK_PULL) or sends it after a function has
- * run (HG_BULK_PUSH), and waits. *local is made by the former of both calls, and to be freed. */
+/* Transfers the memory of a call's caller, and waits: HG_BULK_PULL gets it before the server's function runs,
+* HG_BULK_PUSH puts it afterwards. The first call for a handle creates *local, which the caller must free. */
 HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_t remote, hg_bulk_t* local, void** buf,
                                    size_t* size);
 
@@ -37,7 +38,7 @@ HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_
 }
 #endif
 
-/* Called with the name of a function before it is executed. */
+/* A hook of the program: the server's routine calls it with the function's name before it executes the function. */
 #if !defined(MERCURY_HANDLER_GEN_LOG_MESSAGE)
 #define MERCURY_HANDLER_GEN_LOG_MESSAGE(x)
 #endif
@@ -55,7 +56,7 @@ HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_
 #define MERCURY_PP_OR_10 1
 #define MERCURY_PP_OR_11 1
 
-/* Lists of something for each field, as the chains of mercury_macros.h; the first of each list has no comma. */
+/* Comma-separated lists with one entry for each field, expanded as the field lists of mercury_macros.h. */
 #define MERCURY_PP_LIST(macro, fields) MERCURY_PP_CLOSE(macro##_FIRST fields)
 #define MERCURY_PP_CLOSE(...) MERCURY_PP_CLOSE_I(__VA_ARGS__)
 #define MERCURY_PP_CLOSE_I(...) __VA_ARGS__##_END
@@ -113,8 +114,8 @@ HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_
 
 #define MERCURY_PP_COMMA_IF(condition) MERCURY_PP_IF(condition)(, )
 
-/* Defines gen_func(), which calls the server's function `func`. It returns ret_fail if the call fails. Strings of the
- * result are freed when it returns. */
+/* Defines gen_func(), which calls the server's function `func`. It returns ret_fail if the call fails. It frees strings
+* of the result before it returns. */
 #define MERCURY_GEN_RPC_STUB(gen_func, func, with_ret, ret_type, ret_fail, with_input, in_type, in_params,             \
                              with_output, out_type, out_params, with_bulk, bulk_read)                                  \
   MERCURY_PP_IF(with_ret)                                                                                              \
@@ -191,8 +192,8 @@ HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_
     (HG_Bulk_handle_free(mercury_in.bulk_handle);) return MERCURY_PP_IF(with_ret)(mercury_ret);                        \
   }
 
-/* Defines gen_func(), the routine with which the server registers `func`. With a thread pool (mercury_thread_pool.h) a
- * thread of it calls `func`. A call whose arguments or memory do not arrive is answered by an error. */
+/* Defines gen_func(), the routine that the server registers for `func`. With a thread pool (mercury_thread_pool.h), a
+* thread of the pool calls `func`. If decoding the arguments or the transfer fails, the caller gets an error. */
 #define MERCURY_HANDLER_GEN_CALLBACK_STUB(gen_func, func, with_ret, ret_type, with_input, in_type, in_params,          \
                                           with_output, out_type, out_params, with_bulk, bulk_read, with_thread,        \
                                           thread_pool)                                                                 \

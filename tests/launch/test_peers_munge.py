@@ -96,7 +96,7 @@ class PeersWithMunge(PeersTest):
                               timeout=PATIENCE, cwd='/',
                               env=clean_environment(LCI_ATTR_BOOTSTRAP='none', **FAR, **self.good))
         self.assertRegex(done.stdout, '^resource_error .*munge does not confirm', done.stderr)
-        # Nor does the server take its credential, if such a process does not look at the server's.
+        # The server also rejects this user's credential if the client does not verify the server's credential.
         said = subprocess.run(['python3', '-c', f"""
 import os, socket, subprocess, sys
 sys.path.insert(0, {os.path.dirname(__file__)!r})
@@ -129,7 +129,7 @@ print(read_all(s, {OUTCOME})[8])
         s, _, challenge = self.introduce()
         self.assertEqual(challenge[8], GOOD)
         theirs = read_all(s, CREDENTIAL)
-        s.sendall(theirs)  # reflected
+        s.sendall(theirs)  # reflects the server's credential
         self.assertEqual(read_all(s, OUTCOME)[8], WRONG_USER)
         self.assertEqual(s.recv(1), b'')
         used = None

@@ -1,5 +1,5 @@
-// Cap'n Proto: 64 bytes in both directions between two processes over TCP on the loopback; round trip, and rate with 64
-// calls under way. capnp_calls [SECONDS]
+// Measures Cap'n Proto calls of 64 bytes in both directions between two processes over TCP on the loopback: round trip,
+// and rate with 64 outstanding calls. capnp_calls [SECONDS]
 #include <capnp/rpc-twoparty.h>
 #include <kj/async-io.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-// gRPC: 64 bytes in both directions between two processes over TCP on the loopback; round trip, and rate with 64 calls
-// under way. grpc_calls [SECONDS]
+// Measures gRPC calls of 64 bytes in both directions between two processes over TCP on the loopback: round trip, and
+// rate with 64 outstanding calls. grpc_calls [SECONDS]
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 2;
   int ends[2];
   if (pipe(ends) != 0) return 1;
-  const pid_t child = fork();  // before gRPC starts threads
+  const pid_t child = fork();  // before gRPC starts threads, which fork() would not copy
   if (child == 0) {
     serve(ends[1]);
     _exit(0);

@@ -17,7 +17,7 @@ inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// In ns: the median over groups of calls.
+/// Round trip in ns: the median over groups of calls.
 template <class Call>
 double round_trip(double seconds, Call call) {
   constexpr int group = 64;

@@ -201,7 +201,7 @@ connection::copied connection::copy(lci::direction_t direction, void* local, siz
     put_slot(std::move(s));
     lose();
     return copied::failed;
-  } catch (const std::exception&) {  // the local memory is none
+  } catch (const std::exception&) {  // the local memory can't be registered
     put_slot(std::move(s));
     return copied::failed;
   }

@@ -68,7 +68,7 @@ int staging::write(uint64_t handle, const void* from, size_t size, int64_t offse
       sent += p.size;
     }
     piece& p = pieces[i];
-    if (p.size == 0) break;  // an error before the next piece was sent
+    if (p.size == 0) break;  // an error occurred before the next piece was sent
     const answer a = connection_.end(std::move(p.call));
     if (a.error != 0 || a.result < 0 || static_cast<size_t>(a.result) > p.size) {
       error = a.error != 0 ? a.error : EIO;

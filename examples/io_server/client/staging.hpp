@@ -1,4 +1,4 @@
-// Large writes of a client on the server's host: through memory at the server, to which the client copies.
+// Large writes of a client on the server's host: the client copies the data to memory of the server.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace io_server {
 
-/// The memory belongs to the session: the server frees it when that ends. Thread-safe: one transfer uses it at a time,
-/// and `try_begin` fails for others, which then let the server get the data.
+/// The session at the server owns the memory. Thread-safe: one transfer at a time uses the memory. For other transfers
+/// `try_begin` fails; the server then gets their data by RMA.
 class staging {
  public:
   explicit staging(connection& c) : connection_(c) {}
 
-  /// Holds the memory for one transfer, if it is free and copies to it are made by the post itself.
+  /// Locks the memory for one transfer. Fails if another transfer uses it, or if a put's post does not copy the data.
   std::unique_lock<std::mutex> try_begin();
 
-  /// As that of `client`, while the result of `try_begin` is held.
+  /// As client::write(). The caller must hold the lock that `try_begin` has returned.
   int write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind);
 
  private:
@@ -28,7 +28,7 @@ class staging {
 
   connection& connection_;
   std::mutex mutex_;
-  state is_ = state::unknown;  // under mutex_, and so are the others
+  state is_ = state::unknown;  // under mutex_, as the members below
   lci::rmr_t memory_;
   uint32_t last_group_ = 0;
 };

@@ -27,8 +27,8 @@ struct outgoing {
 /// Parses a message. Returns false if it is not of this protocol.
 bool take_request(const void* message, size_t size, received& r);
 
-/// Everything but `hello`, `bye`, and reads and writes in bulk. Stores error, results and data. Thread-safe;
-/// of staged writes the caller holds `client.writing`.
+/// Executes all requests except `hello`, `bye`, and reads and writes in bulk. Stores error, results and data.
+/// Thread-safe. For staged writes the caller must hold `client.writing`.
 void execute(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out);
 
 /// Parts of execute(), by topic. Each returns 0 or an errno.

@@ -1,4 +1,4 @@
-// Writes through the session's memory, to which the client copies by itself.
+// Writes to files from the session's memory, to which the client has copied the data.
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -16,7 +16,7 @@ int stage(session& client, outgoing& out) {
     std::memcpy(out.data, &memory, sizeof memory);
     out.size = sizeof memory;
     return 0;
-  } catch (const std::exception&) {  // no memory: the client does without
+  } catch (const std::exception&) {  // no memory: the client then writes without staging
     return ENOMEM;
   }
 }

@@ -22,8 +22,8 @@ struct open_file {
   std::mutex position;  ///< held while a folder is listed, which moves the descriptor's position
 };
 
-/// Registered memory of a session, through which a client on this host writes. It lives as long as the
-/// session, and is touched where it is used.
+/// Registered memory of a session, to which a client on this host copies data of large writes. Owned by the session.
+/// Pages are allocated at the first access only.
 class staging_memory {
  public:
   staging_memory();
@@ -32,7 +32,7 @@ class staging_memory {
   staging_memory& operator=(const staging_memory&) = delete;
 
   lci::rmr_t remote() const;
-  /// Null if this range is none of the memory.
+  /// The address of a range; null if the range is not within the memory.
   const char* at(int64_t place, int64_t size) const;
 
  private:
@@ -56,13 +56,13 @@ class session {
   /// client and not to one of its handles. Returns null and sets `errno` if the descriptor can't be opened.
   std::shared_ptr<const descriptor> lock_holder(const open_file& file);
 
-  /// Made when it is first asked for. Throws what register_memory() throws.
+  /// Allocates the memory at the first call. Throws exceptions of register_memory().
   const staging_memory& staging();
 
-  /// Held while a staged write is executed. Who takes requests locks it before another thread may take the next one, so
-  /// these writes have the order of their requests.
+  /// Held while a staged write is executed. The leader locks it before it lets another thread lead, so staged writes
+  /// are executed in the order of their requests.
   std::mutex writing;
-  uint32_t cut_group = 0;  ///< the last group of which a write was cut short; under `writing`
+  uint32_t cut_group = 0;  ///< the last group with a short write; under `writing`
 
  private:
   static constexpr size_t most_files = 65536;

@@ -94,10 +94,10 @@ void answer_unexpected(device& d, int peer) {
     if (u.device_uid != d.attr.uid || (peer >= 0 && u.peer != peer)) return false;
     if (u.rendezvous && !u.cancelled) {
       insist_on_memory([&] { refusals.push_back({u.peer, u.rts.operation, true}); });
-      u.cancelled = true;  // it stays for its receive, which is to end, too
+      u.cancelled = true;  // remains stored: its receive must complete with the same error
     } else if (!u.rendezvous && (u.rts.operation & wire::wants_ack) != 0) {
       insist_on_memory([&] { refusals.push_back({u.peer, u.rts.operation, false}); });
-      u.rts.operation = 0;  // its data is here: a receive may still have it
+      u.rts.operation = 0;  // its data has arrived: a receive may still match it
     }
     return false;
   };

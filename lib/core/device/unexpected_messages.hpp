@@ -22,18 +22,18 @@ unexpected* allocate_unexpected(size_t payload);
 /// The same for a message already allocated and counted; frees it if there is no memory to insert it.
 [[nodiscard]] bool file_unexpected(device& d, matching_engine& engine, uint64_t key, unexpected* u, void*& match);
 
-/// What became of a message whose matching engine this rank does not have.
+/// The outcome of storing a message whose matching engine this rank has not allocated.
 enum class early {
   stored,     // until the engine is allocated
-  allocated,  // not stored: the engine has been allocated meanwhile
-  rejected,   // no engine can have its number
+  allocated,  // not stored: another thread has allocated the engine meanwhile
+  rejected,   // its engine number is out of range
   no_memory,
 };
 /// Stores an eager message; `ack` as above.
 [[nodiscard]] LCI_COLD early store_early(device& d, int peer, const wire::header& head, const std::byte* data,
                                          size_t size, uint64_t ack);
-/// Stores a message already allocated and counted; frees it if there is no memory. `engine`: the one allocated
-/// meanwhile; then the message still belongs to the caller.
+/// Stores a message already allocated and counted; frees it if there is no memory. If the outcome is `allocated`,
+/// `engine` is the new engine, and the caller still owns the message.
 [[nodiscard]] LCI_COLD early store_early(device& d, const wire::header& head, unexpected* u, matching_engine*& engine);
 
 /// Answers, as `cancelled`, the senders of unexpected messages that came through this device, if they wait for

@@ -24,11 +24,11 @@ uint16_t engine_table::add(matching_engine& engine) {
     for (const early& e : early_)
       if (e.engine == id)
         (void)engine.insert(engine.make_key(e.message->peer, e.message->tag, e.policy), e.message,
-                            matching_entry_type_t::send);  // matches nothing: no receive can be there yet
+                            matching_entry_type_t::send);  // matches nothing: no receive can have been posted yet
     if (free == used_.end()) used_.push_back(false);
     engines_.put(id, &engine);
   } catch (...) {
-    engine.drain([](void*, matching_entry_type_t) {});  // the messages are still stored here
+    engine.drain([](void*, matching_entry_type_t) {});  // after a failure the table still owns the messages
     throw;
   }
   used_[id] = true;

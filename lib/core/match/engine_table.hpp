@@ -18,8 +18,8 @@ namespace lci::core {
 /// free engines in the same order agree on them. A rank may send before the target has allocated the engine: such a
 /// message is stored here until the engine is added.
 ///
-/// Owns the stored messages, not the engines. Thread-safe: get() is lock-free, all else takes a lock. No engine is freed
-/// while the lock is held.
+/// Owns the stored messages, not the engines. Thread-safe: get() is lock-free, all other functions take a lock. No
+/// engine is freed while the lock is held.
 class engine_table {
  public:
   engine_table();
@@ -30,16 +30,16 @@ class engine_table {
   /// The engine of this number, or null.
   matching_engine* get(uint16_t id) const { return engines_.get(id); }
 
-  /// Gives the engine its number, and the messages stored for it. Throws, and changes nothing, if all numbers are used
-  /// or memory runs out.
+  /// Assigns a number to the engine and transfers the messages stored for that number to it. Throws, and changes
+  /// nothing, if all numbers are used or memory runs out.
   uint16_t add(matching_engine& engine);
-  /// The engine is about to be freed.
+  /// Releases the engine's number. The caller frees the engine afterwards.
   void remove(uint16_t id);
 
   /// Whether an engine may have this number.
   static bool is_number(uint16_t id) { return id != 0 && id < wire::check_engine; }
-  /// Stores a message for an engine that get() did not find, and takes ownership of it. Returns the engine, and does not
-  /// take ownership, if it was allocated meanwhile. Throws std::bad_alloc.
+  /// Stores a message for an engine that get() did not find, takes ownership of the message and returns null. If
+  /// another thread has allocated the engine meanwhile, returns it and does not take ownership. Throws std::bad_alloc.
   [[nodiscard]] LCI_COLD matching_engine* store_early(uint16_t id, matching_policy_t policy, unexpected* message);
 
   template <class F>  // void(matching_engine&)

@@ -79,7 +79,8 @@ bool receive_acked(device& d, int peer, wire::message& m) {
     if (result == early::no_memory) fail_for_lack_of_memory();
     if (result != early::allocated) return true;
     engine = d.rt.engines.get(m.head.engine);
-    if (engine == nullptr) return send_ack(d, peer, body.operation, wire::cancelled), true;  // and freed again
+    if (engine == nullptr)
+      return send_ack(d, peer, body.operation, wire::cancelled), true;  // this rank has freed the engine since
   }
   const uint64_t key = engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));
   void* match = engine->take(key, matching_entry_type_t::recv);

@@ -22,7 +22,8 @@ bool receive_withdrawal(device& d, int peer, wire::message& m) {
     return true;
   };
   if (engine == nullptr) {
-    // If the engine is allocated just now, nothing is found, and the sender withdraws again.
+    // If another thread allocates the engine at the same time, this search may miss the message. The sender then
+    // withdraws again.
     d.rt.engines.remove_stored(m.head.engine, is_withdrawn);
   } else {
     const uint64_t key = engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));

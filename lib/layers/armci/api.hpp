@@ -7,8 +7,8 @@
 #include "lib/layers/armci/context.hpp"
 #include "lib/layers/armci/errors.hpp"
 
-/// Defines ARMCI_<name> as a weak alias of PARMCI_<name>. So a profiling library may define its own ARMCI_<name>, which
-/// calls PARMCI_<name>.
+/// Defines ARMCI_<name> as a weak alias of PARMCI_<name>, so that a profiling library can define ARMCI_<name> and call
+/// PARMCI_<name>.
 #define ARMCI_TWIN(name) \
   decltype(PARMCI_##name) ARMCI_##name __attribute__((weak, alias("PARMCI_" #name), visibility("default")))
 

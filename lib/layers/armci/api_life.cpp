@@ -112,7 +112,7 @@ void ARMCI_Error(const char* message, int code) {
   lci::abort_x(code == 0 ? 1 : code).message(text)();
 }
 
-// Other answers would have Global Arrays mirror arrays in each domain.
+// With other results, Global Arrays would mirror arrays in each domain.
 int PARMCI_Uses_shm(void) { return 0; }
 ARMCI_TWIN(Uses_shm);
 int ARMCI_Uses_shm_grp(ARMCI_Group*) { return 0; }

@@ -14,7 +14,7 @@ using namespace armci_layer;
 
 namespace {
 
-/// The members of a group that take part; `part` is its memory. This process may be none of them.
+/// The members of a group that participate in a collective operation; `part` stores them. This process need not be one.
 const group& in_scope(const char* function, const context& c, const group& g, int scope, group& part) {
   if (scope < SCOPE_ALL || scope > SCOPE_MASTERS)
     misuse(function, "scope = " + std::to_string(scope) + ", but must be SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS");

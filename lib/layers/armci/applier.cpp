@@ -15,12 +15,13 @@ namespace armci_layer {
 
 namespace {
 
-/// Requests, each in a buffer as large as a packet, before the thread that receives handles some itself: the messages of
-/// two accumulates of 1 MiB.
+/// Limit of queued requests, each in a buffer as large as a packet. Beyond it the receiving thread handles requests
+/// itself. Two accumulates of 1 MiB fill this many packets.
 constexpr size_t most_queued = 64;
-/// ns between two accumulates of which the second is queued. After a longer time the thread would be woken for one message.
+/// The longest time in ns between two accumulates after which the second one is queued. If accumulates are rarer, each
+/// one would have to wake the thread.
 constexpr int64_t together = 100000;
-/// For the program, for receiving, and for this thread.
+/// One each for the program, the receiving thread, and the applier's thread.
 constexpr unsigned processors_needed = 3;
 
 int64_t nanoseconds() {
@@ -33,7 +34,7 @@ int64_t nanoseconds() {
 bool applier::is_useful(int neighbours) {
   if (const char* const text = std::getenv("ARMCI_APPLIER")) return text[0] == '1';
   const unsigned mine = std::thread::hardware_concurrency();
-  // Launchers that bind processes give each its own processors.
+  // A launcher that binds processes assigns separate processors to each.
   const bool bound = static_cast<long>(mine) < sysconf(_SC_NPROCESSORS_ONLN);
   return (bound ? mine : mine / static_cast<unsigned>(neighbours)) >= processors_needed;
 }
@@ -83,19 +84,19 @@ bool applier::take(int source, const std::byte* bytes, size_t size, bool worth) 
     full = queue_.size() > most_queued;
     wake = std::exchange(sleeping_, false);
   } catch (const std::bad_alloc&) {
-    // By the caller, but in order: after what is queued.
+    // The caller must handle this request itself, but after the queued ones of the same process.
     if (is_handling()) end_job("a request of another process", "no memory is left to store it", 1);
     while (o.queued.load(std::memory_order_acquire) != 0) handle_one();  // A1
     return false;
   }
   if (wake) work_.notify_one();
-  // A handler that makes progress gets here, too: what it adds, it can't handle before its own end.
+  // A handler that makes progress may call take(), too. It must not start another request before it returns.
   if (full && !is_handling()) handle_one();
   return true;
 }
 
 bool applier::handle_one() {
-  // Before the entry is taken: the next thread takes the next entry when this one has been handled.
+  // Lock before taking the entry, so that no other thread takes the next entry before this one has been handled.
   const std::lock_guard role(handling_);
   entry e;
   {
@@ -107,7 +108,7 @@ bool applier::handle_one() {
   handler_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   handle_(e.source, e.bytes.get(), e.size);
   handler_.store(std::thread::id(), std::memory_order_relaxed);
-  // R1: who sees the count without this request sees what it has changed.
+  // R1: a thread that reads the decremented count also sees the memory that this request has changed.
   origins_[static_cast<size_t>(e.source)].queued.fetch_sub(1, std::memory_order_release);
   const std::lock_guard guard(mutex_);
   if (unused_.size() < most_queued) unused_.push_back(std::move(e.bytes));

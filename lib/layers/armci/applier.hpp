@@ -1,4 +1,4 @@
-// A thread that applies accumulates of other hosts while further messages are received.
+// A thread that applies accumulates of other hosts, while another thread receives further messages.
 #pragma once
 
 #include <atomic>
@@ -14,30 +14,31 @@
 
 namespace armci_layer {
 
-/// A queue of copies of requests, and the thread that handles them in the order of the queue. Where a request of a
-/// process is queued, all its later ones are, until the queue has none of it: so the requests of each process stay in
-/// order. Thread-safe; calls of take() for one process must not overlap.
+/// A queue of copies of requests, and a thread that handles them in the order of the queue. Owns both. Thread-safe, but
+/// calls of take() for one process must not overlap.
 ///
-/// One thread at a time handles: the own one or, where the queue is full, the one that receives. So nobody waits for
-/// room, and the queue is bounded.
+/// Invariants: while a request of a process is queued, all later requests of that process are queued as well, so they
+/// are handled in order. One thread at a time handles requests: the applier's or, if the queue is full, the receiving
+/// thread. So the queue is bounded, and the receiving thread never waits for space in it.
 class applier {
  public:
   /// Must not throw. Called by one thread at a time.
   using handler = std::function<void(int source, const std::byte* bytes, size_t size)>;
   /// For requests of `n` processes, of at most `largest` bytes. Throws std::system_error if no thread can be created.
   applier(int n, size_t largest, handler handle);
-  /// After the queue is empty.
+  /// Returns after all queued requests have been handled.
   ~applier();
   applier(const applier&) = delete;
   applier& operator=(const applier&) = delete;
 
-  /// Queues a request, and returns true, if an earlier one of `source` is still queued, or if it is `worth` it and the
-  /// one before it was so a short time ago: then more will arrive meanwhile. Otherwise the caller handles it.
+  /// Queues a request and returns true, or returns false if the caller must handle it. Queues it if an earlier request
+  /// of `source` is still queued, or if the request is long enough (`worth`) and follows another such request closely,
+  /// so that further ones will probably arrive while it is applied.
   bool take(int source, const std::byte* bytes, size_t size, bool worth);
 
-  /// Whether this process has a processor for the thread, besides those for the program and for receiving, if
-  /// `neighbours` processes of the host share those that it may use. The environment variable ARMCI_APPLIER, 0 or 1,
-  /// decides instead.
+  /// Whether this process has a processor for the thread, in addition to those for the program and for the receiving
+  /// thread, if `neighbours` processes share the processors that it may use. The environment variable ARMCI_APPLIER, 0
+  /// or 1, overrides the result.
   static bool is_useful(int neighbours);
 
  private:
@@ -52,7 +53,7 @@ class applier {
   };
 
   void run();
-  /// Handles the first entry; waits while another thread handles one. False if there was none.
+  /// Handles the first entry; waits while another thread handles one. Returns false if the queue was empty.
   bool handle_one();
   std::unique_ptr<std::byte[]> buffer();
   /// Whether this thread is within handle_one(). Other threads never store its id, so a relaxed load suffices.
@@ -62,7 +63,7 @@ class applier {
   const size_t largest_;
   const std::unique_ptr<origin[]> origins_;
   std::mutex handling_;                     ///< held while an entry is handled; taken before mutex_
-  std::atomic<std::thread::id> handler_{};  ///< the thread that has handling_
+  std::atomic<std::thread::id> handler_{};  ///< the thread that holds handling_
   std::mutex mutex_;
   std::condition_variable work_;
   std::deque<entry> queue_;                           // under mutex_

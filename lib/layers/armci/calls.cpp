@@ -93,7 +93,7 @@ void call_table::finish(uint32_t token, int failure) {
   {
     const std::lock_guard guard(mutex_);
     c = calls_[token & index_mask].get();
-    if (c->token != token || c->proc < 0) return;  // its process has failed
+    if (c->token != token || c->proc < 0) return;  // failure handling has already finished this call
     c->users.fetch_add(1, std::memory_order_relaxed);
   }
   if (failure != 0) c->failure.store(failure, std::memory_order_relaxed);

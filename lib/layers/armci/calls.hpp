@@ -23,18 +23,18 @@ struct call {
   std::atomic<int> users{0};    ///< threads that are writing an answer's data
   std::atomic<int> failure{0};
   static constexpr size_t most_states = 4;
-  request_state* states[most_states] = {};  ///< each is decremented at the end
+  request_state* states[most_states] = {};  ///< their `pending` is decremented when the call ends
 };
 
 /// Thread-safe.
 class call_table {
  public:
-  /// A call to `proc` that ends after `size` bytes, or after one answer if that is 0. Increments the states. Returns its
-  /// token.
+  /// Begins a call to `proc` that ends after `size` bytes of answers, or after one answer if `size` is 0. Increments
+  /// `pending` of the states. Returns the call's token.
   uint32_t begin(int proc, const layout& destination, size_t size, std::initializer_list<request_state*> states);
   /// An answer of `source`. True if a call has ended. One that makes no sense is ignored.
   bool receive(int source, const std::byte* bytes, size_t size);
-  /// Ends a call of one answer by something else than a message, with a failure if that is not 0.
+  /// Ends a call that a completion of the network ends, not a message. `failure`: 0, or the reason of the failure.
   void finish(uint32_t token, int failure);
   /// Ends all calls to a process that has failed. True if there were any.
   bool fail(int proc);

@@ -88,7 +88,7 @@ void context::allocate(const group& g, void** addresses, size_t bytes) {
 void context::free(const group& g, void* address) {
   fence_all();
   std::vector<void*> parts(static_cast<size_t>(g.size()));
-  all.gather_all(g, &address, parts.data(), sizeof address);  // then nobody uses it any more
+  all.gather_all(g, &address, parts.data(), sizeof address);  // afterwards no member uses it
   for (size_t i = 0; i < parts.size(); ++i)
     if (parts[i] != nullptr) far.known().forget(g.members[i], parts[i]);
   if (address == nullptr) return;

@@ -13,7 +13,7 @@ domains::domains(link& l, const memory& m) {
     for (first = 0; !m.is_near(first);) ++first;
   std::vector<int> firsts(n);
   lci::allgather_x(&first, firsts.data(), sizeof first).runtime(l.runtime()).device(l.device())();
-  // All see the same list, but each knows by itself whom it reaches.
+  // All processes have the same list of hosts, but only each process itself knows which memory it has mapped.
   int agrees = 1;
   for (size_t r = 0; r < n; ++r)
     if ((firsts[r] == first) != m.is_near(static_cast<int>(r))) agrees = 0;

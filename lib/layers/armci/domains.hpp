@@ -8,9 +8,11 @@
 
 namespace armci_layer {
 
-/// The domains of all processes, the same at all. Each host is a domain, if its processes can load and store what
-/// ARMCI_Malloc has returned of each other's, and if programs can compute with domains as they do elsewhere: all have as
-/// many processes, with successive ranks. Otherwise each process is one. Immutable.
+/// The domains of all processes. Immutable, and equal in all processes.
+///
+/// Each host is a domain if its processes can load from and store to each other's memory of ARMCI_Malloc(), and if all
+/// hosts have the same number of processes, with successive ranks: programs compute ranks from that. Otherwise each
+/// process is a domain.
 class domains {
  public:
   /// Collective.
@@ -20,13 +22,14 @@ class domains {
   /// -1 if there is no such process.
   int of(int proc) const;
   int mine() const { return mine_; }
-  /// The ranks of a domain, ascending; of one that does not exist, none.
+  /// The ranks of a domain, ascending. Empty if there is no such domain.
   const std::vector<int>& members(int id) const;
-  /// A part of a group: with SCOPE_NODE the members in this process's domain, with SCOPE_MASTERS the first of each domain.
+  /// Selects members of a group: with SCOPE_NODE those in this process's domain, with SCOPE_MASTERS the first one of
+  /// each domain.
   group part(const group& g, int scope) const;
 
  private:
-  std::vector<int> of_;  // by rank
+  std::vector<int> of_;  // the domain of each rank
   std::vector<std::vector<int>> members_;
   int mine_ = 0;
 };

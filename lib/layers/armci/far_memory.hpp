@@ -1,4 +1,4 @@
-// Memory of processes of other hosts that the network itself can read.
+// Memory of processes of other hosts, for RMA by the network.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,21 @@
 
 namespace armci_layer {
 
-/// What this process has been told of the blocks of others: each member of an allocation tells the others. Thread-safe.
+/// The registered blocks of other processes, with their keys. In a collective allocation each member sends its key to
+/// the others. Thread-safe.
 class far_memory {
  public:
   explicit far_memory(int n) : owners_(std::make_unique<std::map<uint64_t, known>[]>(static_cast<size_t>(n))) {}
 
   void learn(int proc, const void* base, size_t size, lci::rmr_t key);
-  /// Before the owner frees it.
+  /// Removes a block. Must be called before the owner frees it.
   void forget(int proc, const void* base);
 
   struct place {
     lci::rmr_t key;
     uint64_t offset;  ///< in the key's range
   };
-  /// Where [begin, end) of a process's memory is; nothing if it does not lie in one known block.
+  /// Finds the key and offset of [begin, end) of a process's memory. Empty if no known block contains the whole range.
   std::optional<place> find(int proc, uint64_t begin, uint64_t end) const;
 
  private:
@@ -38,7 +39,8 @@ class far_memory {
   std::unique_ptr<std::map<uint64_t, known>[]> owners_;  // by address; under mutex_
 };
 
-/// A layout of the core's for a layout at regular distances, which must stay where it is. False if it has none.
+/// Converts a strided layout to one of the core. Refers to itself, so it can't be copied or moved. exists() is false if
+/// the core has no such layout.
 class core_layout {
  public:
   explicit core_layout(const layout& l);

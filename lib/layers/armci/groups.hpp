@@ -14,7 +14,7 @@ namespace armci_layer {
 /// Immutable.
 struct group {
   group() = default;
-  /// As the process `proc` of the world sees it.
+  /// The group from the point of view of rank `proc` of the world.
   group(std::vector<int> processes, int proc);
 
   std::vector<int> members;  ///< ranks of the world, by rank in the group

@@ -39,7 +39,7 @@ link::link(receiver receive) {
     me_ = lci::get_rank_me_x().runtime(runtime_)();
     size_ = lci::get_rank_n_x().runtime(runtime_)();
     const lci::attr_backend_t between_hosts = lci::get_default_net_context_x().runtime(runtime_)().get_attr_backend();
-    // Over TCP, messages are as fast, and a put that waits for its end would have the network idle meanwhile.
+    // Over TCP messages are as fast as RMA, and the network would idle while the caller waits for the put's completion.
     puts_directly_ = between_hosts != lci::attr_backend_t::tcp && between_hosts != lci::attr_backend_t::shm;
     auto pool = lci::alloc_packet_pool_x();
     pool_ =

@@ -58,7 +58,7 @@ class link {
   /// Where messages go: in the order of their posting to requests and inbox, in any order to answers.
   enum class box { requests, answers, inbox };
 
-  /// What arrives is passed to `receive(box, source, bytes, size)`, in any thread that makes progress. It must not throw.
+  /// Any thread that makes progress calls `receive(box, source, bytes, size)` for arrived messages. It must not throw.
   using receiver = std::function<void(box, int, const std::byte*, size_t)>;
   explicit link(receiver receive);
   ~link();
@@ -78,15 +78,14 @@ class link {
   /// Sends it. From outside of receive() it makes progress while the network is busy; within, the message may wait.
   /// Throws `error` if the target has failed.
   void send(int rank, box to, packet&& p, bool from_receiver = false);
-  /// The network reads registered memory, from an offset of the key's range. `end` is signalled with `context`, also on
-  /// failure. Layouts may be null. From outside of receive(). Throws `error` if the target has failed: `end` is not
-  /// signalled then.
+  /// Posts an RMA get from an offset of the key's range. Signals `end` with `context`, also on failure. A null layout
+  /// is contiguous. Must not be called inside receive(). If the target has failed, throws `error` and does not signal.
   void get(int rank, void* to, const lci::layout_t* to_layout, size_t size, lci::rmr_t key, uint64_t offset,
            const lci::layout_t* from_layout, lci::comp_t end, void* context);
-  /// Likewise writes it. `end` is signalled when the bytes are there.
+  /// Posts an RMA put likewise. Signals `end` when the data is in the target's memory.
   void put(int rank, const void* from, const lci::layout_t* from_layout, size_t size, lci::rmr_t key, uint64_t offset,
            const lci::layout_t* to_layout, lci::comp_t end, void* context);
-  /// Whether large puts are faster by the network than as messages.
+  /// Whether large puts are faster by RMA than as messages.
   bool puts_directly() const { return puts_directly_; }
   /// A message of any size, `head` and `body`, to the target's inbox. Returns when both may be reused.
   void send_long(int rank, const void* head, size_t head_size, const void* body, size_t size);

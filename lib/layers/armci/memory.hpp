@@ -70,7 +70,7 @@ class memory {
 
   /// Allocates a block that other processes may access. Throws lci::resource_error, std::bad_alloc.
   void* allocate(size_t bytes, std::vector<int> sharers);
-  /// By which others read an own block; empty if there is none at that address.
+  /// The key by which other processes access this process's block at this address; empty if there is no block.
   lci::rmr_t key_of(const void* address);
   /// The sharers of an own block; empty if there is none at that address.
   std::vector<int> sharers_of(const void* address);

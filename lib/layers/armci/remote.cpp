@@ -1,4 +1,4 @@
-// Puts, accumulates, read-modify-writes and fences. Gets, and puts by the network, are in remote_get.cpp.
+// Puts, accumulates, read-modify-writes and fences. Gets, and puts by RMA, are in remote_get.cpp.
 #include "lib/layers/armci/remote.hpp"
 
 #include <algorithm>
@@ -20,9 +20,10 @@ packet remote::begin(const wire::request& q, addition what) {
   return p;
 }
 
-// Whoever asks for an acknowledgement takes the mark `unfenced`, as a fence does: it covers the messages that were posted
-// before the mark was set. So the mark is set after a message, and the acknowledgement is counted before the mark is
-// taken: who finds no mark sees the count (A1, pairs with R1).
+// A message that requests an acknowledgement clears the mark `unfenced`, as a fence does, since the acknowledgement
+// covers all messages that were posted before the mark was set. So a thread sets the mark after it has posted a
+// message, and counts an acknowledgement before it clears the mark: a thread that finds the mark cleared sees the count
+// (A1 pairs with R1).
 class remote::sending {
  public:
   sending(remote& r, int proc) : remote_(r), process_(r.procs_[proc]), proc_(proc) {
@@ -155,7 +156,7 @@ void remote::begin_fence(int proc, request_state& state) {
     p.unfenced.store(true, std::memory_order_release);
     throw;
   }
-  p.told.store(false, std::memory_order_relaxed);  // for this thread, which waits for the answer
+  p.told.store(false, std::memory_order_relaxed);  // applies to the calling thread only, which waits for the answer
 }
 
 void remote::wait_for_acknowledgements(int proc) {
@@ -172,7 +173,7 @@ void remote::fence(int proc) {
 }
 
 void remote::fence_all() {
-  // Memory may be freed next.
+  // The program may free memory after this fence, so no direct get may still write to it.
   for (int r = 0; r < link_.size(); ++r) wait_for_direct_gets(r);
   request_state state;
   int failed = -1;
@@ -212,8 +213,8 @@ bool remote::lock(const void* address, int proc, bool wait_for_it) {
 }
 
 void remote::wait(request_state& state, int proc) {
-  // An answer's data is visible once its state says so: A1, pairs with R1 in call_table::end(). A failed process's calls
-  // are ended, so there is always an end.
+  // The load (A1) pairs with R1 in call_table::end(), so this thread sees the answer's data. Failure handling ends the
+  // calls to a failed process, so the wait terminates.
   link_.wait(-1, [&] { return state.pending.load(std::memory_order_acquire) == 0; });
   const int failure = state.failure.exchange(0, std::memory_order_relaxed);
   if (failure == 0) return;

@@ -1,8 +1,8 @@
-// Operations on memory of other hosts, as the process that asks for them sees them. All of one process's requests to
-// another are messages of one ordered stream, applied in that order. Puts and accumulates leave in messages that hold
-// copies of their data, so they are locally complete when posted; data of any shape fills as few messages as it needs.
-// Where no request is outstanding that a large transfer must follow, the network moves it: what would change the memory
-// waits for the end of a get, and a put returns when it is complete.
+// The origin's side of operations on memory of other hosts. All requests of one process to another are messages of one
+// ordered stream, which the target applies in that order. The messages of puts and accumulates contain copies of their
+// data, so these operations are locally complete when posted. Data of any layout is packed into as few messages as
+// possible. A large get or put is done by RMA instead (`direct`) if it would not overtake an outstanding request. Later
+// requests that change memory wait for direct gets to complete; a direct put returns when it is remotely complete.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ class remote {
   long rmw(int op, void* at, long operand, int proc);
   void fence(int proc);
   void fence_all();
-  /// Memory of processes of other hosts that the network can read.
+  /// Memory of processes of other hosts, for RMA.
   far_memory& known() { return known_; }
   /// A request with nothing but an address, which needs no answer.
   void tell(wire::kind what, const void* address, int proc);
@@ -66,30 +66,31 @@ class remote {
     /// Whether puts or accumulates were sent since the last fence, or the last acknowledged one.
     std::atomic<bool> unfenced{false};
     request_state acknowledgements;  ///< of puts and accumulates that a fence will need
-    /// Puts and accumulates since the last fence, and before it: programs repeat themselves, so the one that a fence will
-    /// follow can be known. Hints.
+    /// Number of puts and accumulates since the last fence, and before it. Programs often repeat a pattern, so the
+    /// second number predicts which operation precedes the next fence. Hints only.
     std::atomic<uint32_t> operations{0}, expected{0};
-    /// Whether an unlock or a notification was sent since the last fence that sent a message.
+    /// Whether this process has sent an unlock or a notification since the last fence that sent a message.
     std::atomic<bool> told{false};
     request_state gets;
-    request_state direct_gets;         ///< those of `gets` that the network does by itself
-    std::atomic<size_t> requested{0};  ///< bytes of gets that were asked for since `gets` was empty
+    request_state direct_gets;         ///< those of `gets` that are done by RMA
+    std::atomic<size_t> requested{0};  ///< bytes of gets that were requested since `gets` was empty
   };
   /// A put or accumulate while it is sent, whose last message may ask for an acknowledgement. If it ends without one, a
   /// fence needs a message. Thread-bound.
   class sending;
-  /// Is signalled at the end of each direct get.
+  /// The completion object of direct gets and puts.
   class direct_end;
   packet begin(const wire::request& q, addition what);
   void post(packet&& p, int proc) { link_.send(proc, link::box::requests, std::move(p)); }
-  /// Before a request that changes memory or lets others change it: waits for this process's direct gets, which it must
-  /// not overtake.
+  /// Waits for this process's direct gets. Must precede each request that changes memory or permits other processes to
+  /// change it, since such a request must not overtake a get.
   void wait_for_direct_gets(int proc);
-  /// Has the network read the memory. False if that is not possible, or not worthwhile.
+  /// Starts a get by RMA. Returns false if RMA is impossible, or slower than messages.
   bool get_directly(const layout& from, const layout& to, int proc, request_state* state);
-  /// Has the network write the memory, and waits until it has. False if that is not possible, or not worthwhile.
+  /// Puts by RMA, and waits until the put is remotely complete. Returns false if RMA is impossible, or slower than
+  /// messages.
   bool put_directly(const layout& from, const layout& to, int proc);
-  /// The memory of the far side of a transfer by the network between these layouts; nothing if one can't be.
+  /// The remote memory for an RMA transfer between these layouts; empty if RMA is impossible, or slower than messages.
   std::optional<far_memory::place> direct_place(const layout& far, const layout& here, int proc, size_t least_size);
   /// Waits if too many bytes of gets are under way from a process.
   void limit(int proc, size_t bytes);

@@ -1,6 +1,6 @@
-// Gets from other hosts. Most are requests that name bytes of the target, each answered by as many messages as its data
-// fills. A request is handled after all earlier puts; its answers read the memory then, so later puts do not disturb it.
-// Large gets and puts are done by the network, if the memory is known and no earlier put can be outstanding.
+// Gets from other hosts. Small gets are requests, which the target answers with one or more messages. The target
+// handles a request after all earlier puts, and copies the data at once, so later puts do not affect the result. Large
+// gets and puts use RMA, if the key of the memory is known and no earlier put can be outstanding.
 #include <algorithm>
 
 #include "lib/layers/armci/errors.hpp"
@@ -12,16 +12,16 @@ namespace {
 /// Bytes of a request: the target copies as many at once. And bytes under way from one process, so that what waits at
 /// the target for a slow network stays bounded.
 constexpr size_t at_once = size_t{64} << 10, under_way = size_t{8} << 20;
-/// Bytes from which the network reads the memory itself, and of each contiguous part of it: below, messages are faster.
+/// Least number of bytes of a get by RMA, and of each of its contiguous parts. Messages are faster for smaller ones.
 constexpr size_t least_direct = size_t{64} << 10, least_direct_part = size_t{8} << 10;
-/// Likewise of puts, which wait for a round trip, so that what follows them need not.
+/// Likewise for puts. A put by RMA waits for a round trip, so that later requests need not wait for it.
 constexpr size_t least_direct_put = size_t{256} << 10;
 }  // namespace
 
 class remote::direct_end final : public lci::comp_impl_t {
  public:
   explicit direct_end(remote& r) : remote_(r) {}
-  // Keys are of memory that is not freed, so a get that fails has lost its process.
+  // Keys are removed before their memory is freed, so an operation fails only if its target has failed.
   void signal(lci::status_t s) override {
     remote_.calls_.finish(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(s.user_context)),
                           s.is_done() ? 0 : peer_failure);
@@ -51,7 +51,7 @@ std::optional<far_memory::place> remote::direct_place(const layout& far, const l
   if (far.size() < least_size || far.is_list() || here.is_list()) return std::nullopt;
   if (std::min(far.count[0], here.count[0]) < least_direct_part) return std::nullopt;
   const process& p = procs_[proc];
-  // An earlier put or accumulate may not have been applied yet.
+  // The target may not have applied an earlier put or accumulate yet.
   if (p.unfenced.load(std::memory_order_acquire) || p.acknowledgements.pending.load(std::memory_order_acquire) != 0)
     return std::nullopt;
   const extent e = extent_of(far);
@@ -76,7 +76,8 @@ bool remote::get_directly(const layout& from, const layout& to, int proc, reques
 }
 
 bool remote::put_directly(const layout& from, const layout& to, int proc) {
-  // It must not overtake requests that wait for no acknowledgement, nor gets, whose requests may not have arrived.
+  // The put must overtake neither unlocks and notifications, which have no acknowledgements, nor gets, whose requests
+  // may not have arrived.
   const process& p = procs_[proc];
   if (p.told.load(std::memory_order_relaxed) || p.gets.pending.load(std::memory_order_acquire) != 0) return false;
   const auto place = direct_place(to, from, proc, least_direct_put);

@@ -9,7 +9,7 @@
 namespace armci_layer {
 
 namespace {
-/// Bytes of an accumulate that is worth the copy to the queue, about 0.3 us.
+/// Least number of bytes of an accumulate that is queued: its application takes longer than the copy, about 0.3 us.
 constexpr size_t least_queued = 4096;
 }  // namespace
 
@@ -25,7 +25,7 @@ void server::apply_in_background(int neighbours) {
     applier_.emplace(link_.size(), link_.packet_size(),
                      [this](int source, const std::byte* bytes, size_t size) { handle(source, bytes, size); });
   } catch (const std::system_error&) {
-    // Without a thread, who receives applies.
+    // Without the applier's thread, the receiving thread applies all accumulates.
   }
 }
 

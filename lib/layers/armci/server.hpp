@@ -1,5 +1,6 @@
-// What processes of other hosts ask for: done by whichever thread makes progress or, behind a queue of accumulates, by a
-// thread beside it. Requests of one process are handled in their order, one at a time; those of several, at the same time.
+// Executes requests of processes of other hosts, in the thread that makes progress or, for queued requests, in the
+// applier's thread. Requests of one process are handled in order, one at a time; those of different processes may be
+// handled concurrently.
 #pragma once
 
 #include <atomic>
@@ -17,9 +18,8 @@ namespace armci_layer {
 class server {
  public:
   server(link& l, memory& m, mutexes& x);
-  /// Accumulates that follow each other closely are applied by a thread of their own from now on, if this process has a
-  /// processor for it.
-  /// `neighbours`: processes of this host, with this one.
+  /// Starts a thread that applies accumulates in close succession, if this process has a processor for it.
+  /// `neighbours`: number of processes of this host, including this one.
   void apply_in_background(int neighbours);
   /// A request. It must not throw.
   void receive(int source, const std::byte* bytes, size_t size) noexcept;

@@ -8,7 +8,7 @@ namespace armci_layer {
 
 namespace {
 
-/// Bytes of an accumulate that are fetched before they are added to.
+/// Number of bytes that an accumulate prefetches ahead of the additions.
 constexpr size_t most_ahead = 2048;
 
 /// Where the blocks of `l`, of proc's memory, are here.
@@ -27,8 +27,8 @@ void put(context& c, const strided_arguments& a, addition what) {
   if (what.type < 0) return copy_blocks(p, to);
   const ptrdiff_t shift = p.to.base - to;  // to addresses at the owner
   const size_t bytes = p.to.count[0];
-  // A lock waits for all stores before it, each of which may wait for a line of another processor's cache. So lines of
-  // the next rows are fetched early. Those behind the last row are not touched.
+  // A locked instruction waits for all earlier stores, each of which may wait for a line of another processor's cache.
+  // So lines of the next rows are prefetched. Lines behind the last row are not.
   const ptrdiff_t ahead =
       p.to.levels == 0 || bytes > most_ahead ? 0 : p.to.stride[0] * static_cast<ptrdiff_t>(most_ahead / bytes);
   accumulation sum(c.mem.locks_of(a.proc), what.type, what.scale);

@@ -60,7 +60,7 @@ class processor : public object<0x6d757072> {
     if (const hg_return_t result = copy_uncounted(data, n); result != HG_SUCCESS) return result;
     return step();
   }
-  /// The same for what a routine that frees does not call.
+  /// Like copy(), but not counted as a step, and with HG_FREE not to be called.
   hg_return_t copy_uncounted(void* data, size_t n) {
     if (LCI_UNLIKELY(n > left()))
       if (const hg_return_t result = make_room(n); result != HG_SUCCESS) return result;
@@ -68,7 +68,7 @@ class processor : public object<0x6d757072> {
     at_ += n;
     return HG_SUCCESS;
   }
-  /// Made when it is first asked for; null if there is no memory.
+  /// Allocates the stream at the first call. Returns null if there is no memory.
   xdr_stream* xdr() { return xdr_ != nullptr ? xdr_ : xdr_ = new_xdr_stream(*this); }
 
   template <class T>

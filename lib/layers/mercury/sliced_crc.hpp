@@ -32,8 +32,8 @@ class sliced_crc {
   static constexpr int slices = 8;
   using table_list = std::array<std::array<Value, 256>, slices>;
 
-  /// Entry [k][b] is what byte b contributes when k more bytes follow it: eight bytes need eight independent look-ups
-  /// instead of a chain of eight.
+  /// Entry [k][b] is the contribution of byte b if k more bytes follow it. So the eight look-ups for eight bytes do not
+  /// depend on each other.
   static constexpr table_list make_tables() {
     table_list t{};
     for (unsigned b = 0; b < 256; ++b) {

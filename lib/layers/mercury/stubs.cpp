@@ -1,4 +1,4 @@
-// What the functions of mercury_stubs.h need beside HG.
+// The functions of mercury_stubs.h.
 #include <mercury_stubs.h>
 
 #include <cstdlib>
@@ -11,10 +11,10 @@ using namespace mercury;
 
 namespace {
 
-// The server, and whether HG was initialized here. Never destroyed: other code may call until the process ends.
+// The server's address. Never destroyed, since other threads may call stubs until the process exits.
 struct stub_state {
   std::mutex lock;
-  na_class_t* na = nullptr;  // with which `server` was looked up
+  na_class_t* na = nullptr;  // the class that has looked up `server`
   na_addr_t server = NA_ADDR_NULL;
 };
 
@@ -23,7 +23,7 @@ stub_state& the_stubs() {
   return s;
 }
 
-/// At the end of the process, if the program has not done it.
+/// Called at exit. Finalizes HG and NA unless the program has.
 void finalize() {
   stub_state& s = the_stubs();
   std::lock_guard guard(s.lock);
@@ -69,7 +69,7 @@ hg_return_t server_address(const char* function, na_addr_t* address) {
   return HG_SUCCESS;
 }
 
-/// The next call looks the server up again: it may have started again.
+/// Makes the next call look up the server again, since it may have been restarted.
 void forget_server() {
   stub_state& s = the_stubs();
   std::lock_guard guard(s.lock);

@@ -1,5 +1,6 @@
-// hg_proc_get_xdr(): a stream of Sun's XDR routines over a processor. The routines are the program's, of libtirpc;
-// the structures here have the layout of its <rpc/xdr.h>, which tests/layers/mercury/xdr.c compares.
+// hg_proc_get_xdr(): a stream for Sun's XDR routines that reads and writes through a processor. Programs link with
+// libtirpc for the routines; this library does not. So the structures here repeat the layout of libtirpc's <rpc/xdr.h>;
+// tests/layers/mercury/xdr.c compares the two.
 #include <endian.h>
 
 #include <new>
@@ -35,7 +36,7 @@ int put_bytes(xdr_stream* s, const char* from, unsigned n) {
   return s->of->copy_uncounted(const_cast<char*>(from), n) == HG_SUCCESS;
 }
 
-// A `long` has four bytes in XDR, the highest first.
+// XDR encodes a `long` as four bytes in big-endian order.
 int get_long(xdr_stream* s, long* to) {
   uint32_t wire = 0;
   if (s->of->copy_uncounted(&wire, sizeof wire) != HG_SUCCESS) return 0;
@@ -52,7 +53,7 @@ int set_position(xdr_stream* s, unsigned at) {
   processor& p = *s->of;
   return at <= p.size() && p.move_to(p.at() - p.used() + at);
 }
-int32_t* in_place(xdr_stream*, unsigned) { return nullptr; }  // the routines then use the others
+int32_t* in_place(xdr_stream*, unsigned) { return nullptr; }  // null: XDR routines then call the functions above
 void destroy(xdr_stream*) {}
 int control(xdr_stream*, int, void*) { return 0; }
 

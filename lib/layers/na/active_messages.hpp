@@ -1,4 +1,4 @@
-// What NA's kinds of active messages share: introductions, direct messages and unexpected messages.
+// Helpers of NA's active messages: introductions, direct messages and unexpected messages.
 #pragma once
 
 #include "lci.hpp"
@@ -6,11 +6,11 @@
 
 namespace na {
 
-/// The remote completions of a class. Each process must register them in this order, so that it knows those of its
-/// peers.
+/// The remote completion handles of a class. Each process registers them in this order, so all processes have the same
+/// handles.
 enum class channel : lci::rcomp_t { introductions = 1, direct_messages, unexpected_messages, reports };
 
-/// The attribute of completion objects that get messages in place.
+/// Attributes of a completion object to which the core delivers messages in place, without a copy.
 inline lci::comp_attr_t in_place() {
   lci::comp_attr_t a;
   a.am_in_place = true;
@@ -35,8 +35,8 @@ inline bool post(na_class& c, addr to, channel by, const void* buffer, size_t si
   });
 }
 
-/// The address of a message's sender; NA_ADDR_NULL if the message must be ignored, since it has failed or the sender has
-/// not introduced itself.
+/// The address of a message's sender. NA_ADDR_NULL if the receive has failed or the sender has not introduced itself;
+/// the caller must then ignore the message.
 inline na_addr_t source_of(const na_class& c, const lci::status_t& status) {
   const auto rank = static_cast<uint32_t>(status.rank);
   if (!status.is_done() || rank > c.book->last() || (c.book->current(rank).generation & 1) == 0) return NA_ADDR_NULL;

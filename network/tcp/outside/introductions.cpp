@@ -114,7 +114,7 @@ bool introductions::take_hello(caller& c) {
     answer.what = refusal_of(c.said.how, keys_.how());
   } else if (keys_.how() == auth::munge) {
     vouched = keys_.vouch(server_role, c.first, c.fresh);
-    if (vouched.empty()) return false;  // its munged does not answer: the peer tries again
+    if (vouched.empty()) return false;  // this host's munged does not answer: the peer tries again
   } else {
     answer.of_server = keys_.prove(server_role, c.first, c.fresh);
   }

@@ -1,6 +1,6 @@
-// io_fuzz ADDRESS SEED COUNT MARKER: a client that sends requests which follow the server's protocol, or nearly: cut,
-// with changed bits, with paths that lead out of the root, with sizes, offsets, handles and memory that are not there.
-// Ends with status 1 if MARKER, the content of a file outside of the root, has come back, or the server is gone.
+// io_fuzz ADDRESS SEED COUNT MARKER: a client that sends COUNT valid and invalid requests: truncated, with flipped
+// bits, with paths out of the root, with invalid sizes, offsets, handles and memory regions. Exits with status 1 if the
+// server has failed, or has returned MARKER, the content of a file outside of the root.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,14 +23,14 @@ using io_server::op;
 using io_server::reply;
 using io_server::request;
 
-constexpr double patience = 60;  // seconds, for an answer
+constexpr double patience = 60;  // time limit in seconds for an answer
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "io_fuzz: %s\n", what);
   std::exit(1);
 }
 
-/// A runtime of its own with a connection, which the server may end at any time.
+/// Owns a runtime with one connection, which the server may end at any time.
 class attacker {
  public:
   explicit attacker(const std::string& address) : memory_(io_server::most_bulk, 0) {
@@ -42,7 +42,7 @@ class attacker {
     server_ = lci::connect_x(address).runtime(runtime_).timeout(patience)().rank;
     if (!exchange(std::string(), make(op::hello))) fail("the server refuses a session");
   }
-  /// Ends its session, if there still is one: the server is not told of a client that just disconnects.
+  /// Ends the session, if it still exists: the server does not detect an orderly disconnect by itself.
   ~attacker() {
     try {
       exchange(std::string(), make(op::bye));
@@ -66,7 +66,7 @@ class attacker {
   }
   lci::rmr_t memory() const { return lci::get_rmr_x(region_).runtime(runtime_)(); }
 
-  /// Sends a message and waits for its reply. False: the server has ended the connection.
+  /// Sends a message and waits for its reply. Returns false if the server has ended the connection.
   bool exchange(const std::string& behind, const request& r) {
     std::string message(reinterpret_cast<const char*>(&r), sizeof r);
     return exchange(message + behind);
@@ -88,13 +88,13 @@ class attacker {
     }
     fail("a request is neither answered nor refused");
   }
-  /// What the server has put into the memory.
+  /// The registered memory, to which the server puts data.
   bool has(std::string_view marker) const {
     return std::string_view(memory_.data(), 1 << 16).find(marker) != std::string_view::npos ||
            last_.find(marker) != std::string::npos;
   }
   uint64_t handle() const { return handle_; }
-  bool has_succeeded() const { return has_succeeded_; }  // the last request
+  bool has_succeeded() const { return has_succeeded_; }  // whether the last request has succeeded
 
  private:
   void post(const std::string& message, lci::rcomp_t to) {
@@ -133,7 +133,8 @@ class fuzzer {
  public:
   explicit fuzzer(unsigned seed) : random_(seed) {}
 
-  /// Sends one request. False: the connection has ended, as it must after a message that is none of the protocol.
+  /// Sends one request. Returns false if the connection has ended. The server must end it after a message that violates
+  /// the protocol.
   bool step(attacker& a) {
     request r = a.make(static_cast<op>(below(static_cast<unsigned>(op::write_staged) + 2)));
     r.handle = below(3) == 0 ? number() : a.handle();
@@ -161,7 +162,7 @@ class fuzzer {
     message += behind;
     if (below(8) == 0) message.resize(below(static_cast<unsigned>(message.size()) + 1));
     if (below(8) == 0) {
-      // Not where a reply goes to, or a size of new memory, is.
+      // Do not change the reply's completion handle or the sizes of memory regions.
       constexpr size_t first = offsetof(request, magic), last = offsetof(request, reply_to);
       if (message.size() > last) damage(message.data() + first, last);
       if (message.size() > sizeof r) damage(message.data() + sizeof r, message.size() - sizeof r);
@@ -222,7 +223,7 @@ class fuzzer {
 
   static bool takes_two(op what) { return what == op::rename || what == op::symlink || what == op::link; }
 
-  /// Files may be long, but the test must not fill the disk.
+  /// Limits the sizes of allocations, so that the test does not fill the disk.
   static void keep_small(request& r) {
     if (r.what == op::fallocate && r.b > 1 << 20 && r.b < INT64_MAX / 2) r.b = 4096;
   }

@@ -32,7 +32,7 @@ class Fuzzed(ServedTest):
         attackers = [subprocess.Popen([FUZZ, self.server.address, str(seed), COUNT, MARKER],
                                       env=self.server.own_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       cwd=self.folder) for seed in (1, 2)]
-        # The root's own names are anybody's, so the files of the good client have names that no attacker uses.
+        # Attackers may change any file whose name they use, so the good client uses other names.
         for i in range(5):
             self.run_remotely('cp', good, f'/remote/good{i}')
             self.run_remotely('cmp', good, f'/remote/good{i}')

@@ -74,7 +74,7 @@ void groups() {
 }
 
 void domains() {
-  // A host is one, if all hosts have as many processes.
+  // Each host is a domain if all hosts have the same number of processes.
   const char* const text = std::getenv("LCI_ATTR_RANKS_PER_HOST");
   int per_domain = text == nullptr ? n : std::atoi(text);
   if (n % per_domain != 0) per_domain = 1;
@@ -93,14 +93,14 @@ void domains() {
     EXPECT_EQ(armci_domain_same_id(smp, r), r / per_domain == mine ? 1 : 0);
     EXPECT_EQ(ARMCI_Same_node(r), r / per_domain == mine ? 1 : 0);
   }
-  // What is allocated by a process of the domain can be loaded.
+  // A process can load from memory that another process of its domain has allocated.
   auto words = allocate<int>(1);
   *words[static_cast<size_t>(me)] = 100 + me;
   armci_msg_barrier();
   for (int r = first; r < first + per_domain; ++r) EXPECT_EQ(*words[static_cast<size_t>(r)], 100 + r);
   armci_msg_barrier();
   release(words);
-  // Collective operations of a domain's processes, and of the first of each.
+  // Collective operations of a domain's processes, and of the first process of each domain.
   char plus[] = "+";
   int sum = me;
   armci_msg_gop_scope(SCOPE_NODE, &sum, 1, plus, ARMCI_INT);

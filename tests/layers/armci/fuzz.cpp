@@ -223,7 +223,7 @@ void accumulate_alone(world& w, int proc) {
   });
 }
 
-/// Adds to bytes that only I use, without waiting.
+/// Posts a nonblocking accumulate to bytes that no other process accesses.
 void add_longs(world& w, int proc, size_t at, size_t bytes) {
   std::vector<long> numbers(bytes / 8);
   for (long& x : numbers) x = static_cast<long>(w.random());
@@ -240,7 +240,7 @@ void add_longs(world& w, int proc, size_t at, size_t bytes) {
   }
 }
 
-/// Accumulates close to each other, which the target may queue, and what follows them: none may overtake.
+/// Accumulates in close succession, which the target may queue, then a put and a get, which must not overtake them.
 void burst_of_accumulates(world& w, int proc) {
   const size_t bytes = 8 * (1 + w.up_to(6000)), at = w.up_to((part - bytes) / 8) * 8;
   for (size_t i = 2 + w.up_to(8); i > 0; --i) add_longs(w, proc, at, bytes);
@@ -255,7 +255,7 @@ void burst_of_accumulates(world& w, int proc) {
   check("get after accumulates", got.data(), w.model[static_cast<size_t>(proc)].data() + at, bytes);
 }
 
-/// A get that the network may do by itself, since nothing is outstanding, and a change of what it reads.
+/// A get that may use RMA, since no request is outstanding, then a change of the memory that it reads.
 void large_get(world& w, int proc) {
   EXPECT_EQ(ARMCI_Fence(proc), 0);
   const size_t rows = 1 + w.up_to(w.up_to(1) * 12), row = w.up_to(1) == 0 ? 8192 : 65536 + 8 * w.up_to(4000);
@@ -294,13 +294,13 @@ void large_get(world& w, int proc) {
   for (size_t i = 0; i < rows; ++i) check("large get", got.data() + i * here, before.data() + i * there, row);
 }
 
-/// A put that the network may do by itself, since nothing is outstanding, and what follows it.
+/// A put that may use RMA, since no request is outstanding, then requests that must not overtake it.
 void large_put(world& w, int proc) {
   EXPECT_EQ(ARMCI_Fence(proc), 0);
   const size_t n = (256 << 10) + 8 * w.up_to(20000), at = w.up_to((part - n) / 8) * 8;
   const auto bytes = some_bytes(w, n);
   char* const m = w.model[static_cast<size_t>(proc)].data() + at;
-  // A get before it must not see it.
+  // An earlier get must not return the new data.
   const size_t first = w.up_to(1) == 0 ? 1 + w.up_to(5000) : 0;
   std::vector<char> earlier(first + 1), before(m, m + first);
   armci_hdl_t h = 0;

@@ -1,5 +1,5 @@
-/* Functions that the macros of mercury_stubs.h write: the client calls functions of the server as if they were its own.
- * The parent is the client, which initializes nothing itself; the child is the server. */
+/* Functions that the macros of mercury_stubs.h generate. The parent is the client, which leaves initialization to its
+* stubs; the child is the server. */
 #include <mercury.h>
 #include <mercury_error.h>
 #include <mercury_handler.h>
@@ -134,7 +134,7 @@ int main(void) {
   CHECK(load_rpc("another", 0, got, 1) == -2);
   CHECK(load_rpc("file", 0, NULL, 0) == -1); /* no memory */
   CHECK(unknown_rpc() == -1);
-  CHECK(count_rpc() == 6); /* itself included */
+  CHECK(count_rpc() == 6); /* the result includes this call */
   end_rpc();
   CHECK(waitpid(server, &status, 0) == server && status == 0);
   CHECK(divide_rpc(1, 1, NULL, NULL) == -1); /* the server has ended */

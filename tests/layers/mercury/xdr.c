@@ -1,4 +1,4 @@
-/* Routines of XDR within routines of HG, by the stream of a processor; and the layout of that stream. */
+/* XDR routines inside processing routines of HG, through a processor's stream; and the layout of that stream. */
 #define HG_HAS_XDR
 #include <mercury_error.h>
 #include <mercury_proc.h>
@@ -16,7 +16,7 @@
     }                                                \
   } while (0)
 
-/* What lib/layers/mercury/xdr.cpp has as well. */
+/* The same declarations as in lib/layers/mercury/xdr.cpp. */
 _Static_assert(sizeof(XDR) == 48 && offsetof(XDR, x_op) == 0 && offsetof(XDR, x_ops) == 8, "layout");
 _Static_assert(offsetof(XDR, x_public) == 16 && offsetof(XDR, x_private) == 24, "layout");
 _Static_assert(offsetof(struct xdr_ops, x_getlong) == 0 && offsetof(struct xdr_ops, x_putlong) == 8, "layout");
@@ -31,7 +31,7 @@ typedef struct {
   hg_int32_t first;
   int number;
   double real;
-  char* text; /* by XDR */
+  char* text; /* encoded by XDR */
   hg_string_t last;
 } mixed_t;
 
@@ -64,9 +64,9 @@ int main(void) {
   in.text = text;
   in.last = last;
   used = encode(&in, buf, sizeof buf, HG_SUCCESS);
-  /* 7 of HG, the lowest byte first; -5 of XDR, the highest byte first. */
+  /* HG encodes 7 in little-endian order, XDR encodes -5 in big-endian order. */
   CHECK(memcmp(buf, "\7\0\0\0\377\377\377\373", 8) == 0);
-  /* A buffer that is too small is replaced by a larger one on the way. */
+  /* If the buffer is too small, the encoder allocates a larger one and continues there. */
   CHECK(encode(&in, again, 20, HG_SUCCESS) == used && memcmp(buf, again, used) == 0);
 
   memset(&out, 0, sizeof out);
@@ -78,7 +78,7 @@ int main(void) {
   CHECK(hg_proc_create(NULL, 0, HG_FREE, HG_NOHASH, &proc) == HG_SUCCESS);
   CHECK(hg_proc_mixed_t(proc, &out) == HG_SUCCESS && hg_proc_free(proc) == HG_SUCCESS);
 
-  /* Cut anywhere it is an error. */
+  /* Decoding a truncated message fails at each length. */
   for (cut = 0; cut < used; cut++) {
     hg_return_t result;
     memset(&out, 0, sizeof out);
