@@ -146,8 +146,7 @@ const char* explain(verdict why) {
       return "it does not use munge, but this runtime does; set LCI_ATTR_PEER_AUTH=munge there, too";
     case verdict::wrong_user:
       return "munge does not confirm that it belongs to this user: another user runs it, or its munged has another "
-             "key, "
-             "or a clock that differs by minutes";
+             "key, or a clock that differs by minutes";
     default:
       break;
   }
