@@ -18,7 +18,7 @@
 namespace lci_model {
 
 /// How many interleavings a test explores.
-constexpr int schedules = 8000 / lci_test::time_scale;
+constexpr int schedules = 3000 / lci_test::time_scale;
 
 /// One schedule. All fibers run in the calling thread.
 class scheduler {

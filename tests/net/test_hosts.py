@@ -14,6 +14,7 @@ PARTNER = os.environ['PARTNER']
 HELLO = os.environ['HELLO']
 WHY_NOT = missing()
 WITH_OFI = os.environ['WITH_OFI'] == 'true'
+LONG = os.environ.get('LCI_TESTS_LONG', '0') != '0'
 TIMEOUT = 3  # seconds after which a peer counts as failed
 
 
@@ -21,6 +22,11 @@ TIMEOUT = 3  # seconds after which a peer counts as failed
 class TwoHosts(unittest.TestCase):
     n_hosts = 2
     settings = {}
+    without_long = ''  # the beginnings of the names of tests that run without --long; empty: all
+
+    def setUp(self):
+        if not LONG and not self._testMethodName.startswith(self.without_long):
+            self.skipTest('tested with two hosts and libfabric; so with --long')
 
     @classmethod
     def setUpClass(cls):
@@ -148,12 +154,14 @@ class TwoHosts(unittest.TestCase):
 
 class ThreeHosts(TwoHosts):
     n_hosts = 3
+    without_long = ('test_messages', 'test_one_fence', 'test_a_cut_link_is_reported_to_sending')
 
 
 # Without libfabric the other tests use sockets, too.
 @unittest.skipUnless(WITH_OFI, 'built without libfabric (Debian: libfabric-dev)')
 class TwoHostsOverSockets(TwoHosts):
     settings = {'FI_PROVIDER': 'shm'}  # no other provider of libfabric, so none reaches other hosts
+    without_long = ('test_messages', 'test_ranks', 'test_a_cut_link_is_reported_to_waiting', 'test_reset')
 
 
 if __name__ == '__main__':

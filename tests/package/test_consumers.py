@@ -1,5 +1,6 @@
 """Projects of users, one for each build system: found, built and run against an installed LCI."""
 
+import os
 import re
 import shutil
 import unittest
@@ -274,6 +275,8 @@ class Consumers(InstalledCase):
         self.lct_works(folder / "build" / "lct_consumer", folder / "build" / "both_consumer")
         self.v1_works(folder / "build" / "v1_consumer")
 
+    @unittest.skipUnless(os.environ.get("LCI_TESTS_LONG", "0") != "0",
+                         "builds the library once more, which takes minutes: with --long")
     def test_a_meson_project_builds_with_a_subproject(self):
         folder = self.project("meson", "meson_subproject")
         (folder / "subprojects").mkdir()

@@ -8,7 +8,7 @@
 
 using namespace sim_test;
 
-TEST_CASE("random mixes of all operations have the right results") { run_seeds(20, mixed_options::from_seed); }
+TEST_CASE("random mixes of all operations have the right results") { run_seeds(8, mixed_options::from_seed); }
 
 TEST_CASE("every rendezvous protocol transfers all sizes, with and without remote access") {
   using protocol = lci::attr_rdv_protocol_t;

@@ -144,6 +144,7 @@ PLANS = {
         # One allocation fails; or that one and some after it.
         "calls": {"alloc": ["", "+3", "", "+12"]},
         "sample": {"shm": 2},
+        "most": 5,  # limit of faults in a scenario, evenly spread over those chosen by the sample
     },
     "system": {
         "networks": ["shm", "tcp"],
@@ -156,13 +157,14 @@ PLANS = {
             "tcp": ["start", "am_remote", "stream_remote", "get", "device", "collectives", "graph", "end"],
         },
         "sample": {"shm": 1, "tcp": 1},
+        "most": 8,
     },
     # Functions of CCS. Errors that can't be reported to a caller may end the job, with an error text.
     "ccs": {
         "networks": ["shm", "tcp"],
         "calls": {"alloc": ["", "+3", "", "+12"]},
         "sample": {"shm": 2, "tcp": 2},
-        "most": 3,
+        "most": 2,
         "may_end": r"^ccs: .*(memory|refused|lost)",
     },
     # Calls of functions by Mercury's interface. The program is both a server and its client, and needs no launcher.
@@ -173,7 +175,7 @@ PLANS = {
         "calls": {"alloc": ["", "+3", "", "+12"], **PASSING},
         "breaking_calls": {"tcp": FATAL},
         "sample": {"shm": 6, "tcp": 6},
-        "most": 40,
+        "most": 20,
     },
     "libfabric": {
         # Before the ranks are connected, and afterwards.
@@ -183,7 +185,7 @@ PLANS = {
         # For short runs.
         "scenarios": {"ofi": ["start", "am", "get"],
                       "ofi connected": ["am_queue", "send_late", "send_remote", "put", "get", "registration", "end"]},
-        "most": 4,  # limit of faults in a scenario, evenly spread over those chosen by the sample
+        "most": 3,
         "calls": both(FABRIC, FABRIC_LASTING),
         "calls_at_start": FABRIC_AT_START,
         "calls_at_end": {**both(FABRIC, FABRIC_LASTING), "fi_close": [":EBUSY!"]},

@@ -192,7 +192,7 @@ TEST_CASE("counter: counts the signals of many threads and wakes threads that wa
 
 TEST_CASE("completion queue: an ordered queue returns statuses in the order in which threads signalled them in turn") {
   for (auto type : {attr_cq_type_t::fifo, attr_cq_type_t::array_atomic}) {
-    constexpr size_t each = 1000, threads = 3;
+    constexpr size_t each = 300, threads = 3;
     std::unique_ptr<completion_queue> q(make_queue(with_queue(type, each * threads)));
     std::atomic<size_t> turn{0};
     in_threads(threads, [&](int t) {

@@ -119,7 +119,7 @@ TEST_CASE("bounded queue: first in, first out; refuses when full; empties") {
 TEST_CASE("bounded queue: many threads lose nothing and keep each producer's order") {
   for (size_t capacity : {2, 64, 65536}) {
     lci::bounded_queue<status_t> q(capacity);
-    check_pumped(q, items / 4);
+    check_pumped(q, items / 16);
   }
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("bounded queue: pops several items in a call, in order, in many rounds
     }
     CHECK(q.idle());
   }
-  for (size_t at_once : {2, 100}) check_pumped(q, items / 4, at_once);
+  for (size_t at_once : {2, 100}) check_pumped(q, items / 16, at_once);
 }
 
 TEST_CASE("segmented queue: pops several items in a call, in order, across segments") {

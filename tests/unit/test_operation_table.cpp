@@ -80,7 +80,7 @@ TEST_CASE("operation table: each operation of a device that can be entered is vi
 
 TEST_CASE("operation table: late and invented handles race with reuse, and are refused") {
   operation_table table;
-  constexpr int lives = 200000 / lci_test::time_scale;
+  constexpr int lives = 50000 / lci_test::time_scale;
   std::atomic<uint32_t> latest{0};
   std::atomic<bool> over{false};
   std::atomic<int> wrong{0};

@@ -139,7 +139,7 @@ TEST_CASE("lane: it holds at least one message in each line, and reports when it
 }
 
 TEST_CASE("lane: one thread sends while another receives") {
-  constexpr uint64_t count = 200000;
+  constexpr uint64_t count = 50000;
   lane_pair lane;
   std::thread receiver([&] {
     std::mt19937 random(5);

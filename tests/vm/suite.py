@@ -165,9 +165,13 @@ def across(network):
 
 
 CONFIGURATIONS = {
-    'ofi verbs': within(VERBS, conformance(VERBS, 2, THREADS),
-                        *[KilledRank(VERBS, scene) for scene in ('waiting', 'putting', 'getting')]),
-    'ofi verbs two guests': across(VERBS),
+    'ofi verbs': Configuration([conformance(VERBS, 2, quick(SOME)), conformance(VERBS, 4, ALL_PAIRS),
+                                KilledRank(VERBS, 'putting')]),
+    'ofi verbs two guests': Configuration([conformance(VERBS, 2, quick(LEAST)), conformance(VERBS, 4, ALL_PAIRS)],
+                                          guests=2),
+    'ofi verbs long': within(VERBS, conformance(VERBS, 2, THREADS),
+                             *[KilledRank(VERBS, scene) for scene in ('waiting', 'getting')]),
+    'ofi verbs two guests long': across(VERBS),
     'ofi tcp two guests': Configuration([conformance(TCP, 2, quick(LEAST))], guests=2),
     'automatic two guests': Configuration(
         [conformance(AUTOMATIC, 4, quick(LEAST)),

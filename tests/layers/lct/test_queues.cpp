@@ -144,7 +144,7 @@ TEST_CASE("items are popped in the order of pushes by different threads", "[queu
     if (!k.shared) continue;
     INFO(k.name);
     queue q(k, 64);
-    constexpr uint64_t n = lci_test::thread_sanitizer ? 500 : 3000;
+    constexpr uint64_t n = lci_test::thread_sanitizer ? 200 : 600;
     std::atomic<uint64_t> turn{1};  // the number to be pushed next: threads push in turns
     std::atomic<uint64_t> popped{0};
     const auto results = lci_test::in_threads(producers + consumers, [&](int i) {

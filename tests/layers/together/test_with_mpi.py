@@ -49,6 +49,7 @@ class UnderLcirun(Together, Launched):
                      'MPICH (Debian: mpich, libmpich-dev) is not installed')
 class Mpich(Together, Launched):
     program, numbers = os.environ.get('TOGETHER_MPICH'), (2, 3, 4)
+    orders = ORDERS if LONG else ORDERS[:2]
 
     def launcher(self, n):
         return ['mpiexec.hydra', '-n', n]
@@ -58,6 +59,7 @@ class Mpich(Together, Launched):
                      'Open MPI (Debian: openmpi-bin, libopenmpi-dev) is not installed')
 class OpenMpi(Together, Launched):
     program, numbers = os.environ.get('TOGETHER_OPENMPI'), (2,)
+    orders = ORDERS if LONG else ORDERS[1:3]
 
     def launcher(self, n):
         return ['mpirun.openmpi', '--allow-run-as-root', '--oversubscribe', '-n', n]
