@@ -12,7 +12,7 @@ namespace {
 /// Units of 16 ticks. The difference of two is right up to some 20 seconds, and takes half the space in an operation.
 uint32_t short_ticks() { return static_cast<uint32_t>(cpu_ticks() >> 4); }
 
-int bits_of(size_t size) {
+int bits_for(size_t size) {
   int bits = 0;
   for (; size != 0; size >>= 1) ++bits;
   return bits;
@@ -36,7 +36,7 @@ way_table::peer* way_table::make(int rank) {
 }
 
 way_estimates& way_table::of(peer& p, bool allocated, bool alone, size_t size) {
-  return p.of[allocated][alone][std::clamp(bits_of(size) - smallest_bits, 0, n_sizes - 1)];
+  return p.of[allocated][alone][std::clamp(bits_for(size) - smallest_bits, 0, n_sizes - 1)];
 }
 
 way way_table::choose(operation* op, bool alone, way usual) {
