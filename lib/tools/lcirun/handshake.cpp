@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "lib/base/hmac.hpp"
+
 namespace lci::launcher {
 
 namespace {
@@ -30,14 +32,6 @@ std::string tag(const secret_key& key, const char* who, std::string_view hello, 
   return little_endian(siphash(key, text), tag_size);
 }
 
-/// Compares in constant time.
-bool same(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return difference == 0;
-}
-
 }  // namespace
 
 std::array<unsigned char, 16> random_bytes() {
@@ -54,7 +48,7 @@ handshake::handshake(const secret_key& key, int host)
 std::string handshake::answer(std::string_view challenge) const {
   if (challenge.size() != challenge_size) return {};
   const auto nonce = challenge.substr(0, nonce_size);
-  if (!same(challenge.substr(nonce_size), tag(key_, "lcirun", hello_, nonce))) return {};
+  if (!equal_in_constant_time<std::string_view>(challenge.substr(nonce_size), tag(key_, "lcirun", hello_, nonce))) return {};
   return tag(key_, "proxy", hello_, nonce);
 }
 
@@ -71,7 +65,7 @@ std::string make_challenge(const secret_key& key, std::string_view hello) {
 }
 
 bool is_answer(const secret_key& key, std::string_view hello, std::string_view challenge, std::string_view answer) {
-  return same(answer, tag(key, "proxy", hello, challenge.substr(0, nonce_size)));
+  return equal_in_constant_time<std::string_view>(answer, tag(key, "proxy", hello, challenge.substr(0, nonce_size)));
 }
 
 }  // namespace lci::launcher
