@@ -35,7 +35,7 @@ lci::rcomp_t v1::notified(const LCI_endpoint_s& ep, uintptr_t remote_completion)
 
 namespace {
 
-/// Posts a transfer between `local` and `remote`. `make` returns the put or get of the core that lacks only its options.
+/// Posts a transfer between `local` and `remote`. `make` returns the core's put or get, which lacks only its options.
 template <class Make>
 LCI_ALWAYS_INLINE inline LCI_error_t post_transfer(LCI_endpoint_t ep, const LCI_lbuffer_t& local,
                                                    LCI_comp_t local_completion, int rank, LCI_tag_t tag,
