@@ -1,4 +1,4 @@
-// Rounds of traffic until the time is up: LCI_STRESS_SECONDS (default 4) for each test case.
+// Rounds of random traffic by four threads of each rank. Each case lasts LCI_TEST_STRESS_SECONDS (default: 4).
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -8,7 +8,7 @@
 namespace {
 
 double seconds_to_run() {
-  const char* s = std::getenv("LCI_STRESS_SECONDS");
+  const char* s = std::getenv("LCI_TEST_STRESS_SECONDS");
   return s ? std::atof(s) : 4.0;
 }
 
@@ -34,6 +34,6 @@ void run(int threads, bool shared) {
 
 }  // namespace
 
-TEST_CASE("everything at once from four threads that share a device", "[stress]") { run(4, true); }
+TEST_CASE("operations of all kinds at once from four threads that share a device", "[stress]") { run(4, true); }
 
-TEST_CASE("everything at once from four threads with a device each", "[stress]") { run(4, false); }
+TEST_CASE("operations of all kinds at once from four threads with a device each", "[stress]") { run(4, false); }

@@ -24,7 +24,8 @@ std::string new_nonce() {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// `who`: the sender's role. It is part of the tag, so that one side's tag can't be replayed by the other.
+/// The proof that the sender knows the key. `who`, the sender's role, is part of it: nobody can send one side's tag
+/// back as that of the other side.
 std::string tag(const secret_key& key, const char* who, std::string_view hello, std::string_view nonce) {
   std::string text = who;
   text += hello;
@@ -48,7 +49,8 @@ handshake::handshake(const secret_key& key, int host)
 std::string handshake::answer(std::string_view challenge) const {
   if (challenge.size() != challenge_size) return {};
   const auto nonce = challenge.substr(0, nonce_size);
-  if (!equal_in_constant_time<std::string_view>(challenge.substr(nonce_size), tag(key_, "lcirun", hello_, nonce))) return {};
+  const std::string expected = tag(key_, "lcirun", hello_, nonce);
+  if (!equal_in_constant_time<std::string_view>(challenge.substr(nonce_size), expected)) return {};
   return tag(key_, "proxy", hello_, nonce);
 }
 
