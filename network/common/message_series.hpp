@@ -8,10 +8,12 @@
 
 namespace lci::network {
 
-/// Not thread-safe.
+/// Detects that messages are posted in quick succession, so that they should be sent in bundles. A member of the state
+/// of a peer. Not thread-safe.
 struct message_series {
-  /// A message posted later than this (in ticks; 2.5 us) after the previous one starts a new series. A system call takes
-  /// longer than joining a bundle, so a thread that posts many messages at once finishes before this time is over.
+  /// A message posted later than this (in ticks; 2.5 us) after the previous one starts a new series. A system call
+  /// takes longer than joining a bundle, so a thread that posts many messages at once finishes before this time is
+  /// over.
   static inline const uint64_t closely = ticks_in(std::chrono::nanoseconds(2500));
 
   uint64_t last = 0;  // ticks of the last post

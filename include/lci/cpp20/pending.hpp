@@ -98,7 +98,7 @@ class operation_awaiter : private pending_operation {
       }
     };
   }
-  /// Must not be moved once it is awaited.
+  /// An object must not be moved after it was awaited: the operation refers to it.
   operation_awaiter(operation_awaiter&&) = default;
 
   bool await_ready() { return begin(coroutine_); }

@@ -123,7 +123,7 @@ LCI_error_t LCI_finalize() {
     world& w = the_world();
     if (--w.n_initialized > 0) return LCI_OK;
     const std::unique_ptr<world> owned(&w);
-    const LCI_error_t met = LCI_barrier();  // nobody posts any more
+    const LCI_error_t met = LCI_barrier();  // so that no rank posts any more
     LCI_error_t closed = guarded("LCI_finalize", [&] {
       close(w);
       return LCI_OK;
