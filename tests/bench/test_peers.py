@@ -83,7 +83,7 @@ class Peers(unittest.TestCase):
     def test_libfabric(self):
         self.of_library("libfabric")
 
-    def test_what_makes_no_sense_is_refused(self):
+    def test_invalid_options_are_refused(self):
         program = BUILD / "bench/peers/peer_ucx"
         if not program.exists():
             self.skipTest("peer_ucx is not built")

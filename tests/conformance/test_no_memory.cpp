@@ -268,7 +268,7 @@ TEST_CASE("a message of a stream for which there is no memory does not affect th
       count_messages);
 }
 
-TEST_CASE("progress throws if a message is lost for lack of memory and its sender can't be told", "[am][allocator]") {
+TEST_CASE("progress throws if a message is lost for lack of memory and its sender can't be notified", "[am][allocator]") {
   on_ranks(
       [](rank_env& env) {
         choosy_target target(env);
