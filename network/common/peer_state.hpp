@@ -6,7 +6,8 @@
 
 namespace lci::network {
 
-/// Thread-safe. A peer ends or fails once; neither is undone.
+/// The state of one peer. A member of what a device stores for the peer. Thread-safe. A peer ends or fails once;
+/// neither is undone.
 class peer_state {
  public:
   bool is_gone() const { return now_.load(std::memory_order_acquire) != state::alive; }  // pairs with leave()

@@ -7,7 +7,7 @@
 
 namespace lci::network {
 
-/// Not thread-safe. push_back() allocates only beyond the reserved space.
+/// A FIFO queue. Owns its entries. Not thread-safe. push_back() allocates only beyond the reserved space.
 template <class T>
 class ring {
  public:
