@@ -44,7 +44,7 @@ class Peers(unittest.TestCase):
             self.skipTest(f"peer_{library} is not built")
         seen = 0
         tried = 0
-        # Of the peers' programs a third of the figures, evenly spread, unless all are asked for.
+        # Of the peers' programs, every third figure is tested; with --long all of them.
         step = 1 if library == "lci" or os.environ.get("LCI_TESTS_LONG", "0") != "0" else 3
         for figure in compare_configs.figures(BUILD, SHORT):
             for variant in figure.variants:

@@ -214,7 +214,7 @@ TEST_CASE("a message of a stream for which there is no memory does not affect th
         auto sync = lci::alloc_sync_x().runtime(env.rt)();
         auto stream = lci::alloc_stream_x().runtime(env.rt)();
         uint64_t lost = 0;
-        // progress() throws for messages whose loss no sender is told.
+        // progress() throws if a message is lost whose sender waits for no answer.
         const auto until = [&](const auto& done) {
           const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30 * lci_test::time_scale);
           for (bool over = false; !over && std::chrono::steady_clock::now() < end;) {
@@ -268,7 +268,8 @@ TEST_CASE("a message of a stream for which there is no memory does not affect th
       count_messages);
 }
 
-TEST_CASE("progress throws if a message is lost for lack of memory and its sender can't be notified", "[am][allocator]") {
+TEST_CASE("progress throws if a message is lost for lack of memory and its sender can't be notified",
+          "[am][allocator]") {
   on_ranks(
       [](rank_env& env) {
         choosy_target target(env);

@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The device of rank 0. It watches the process of rank 1, which lives but does not accept connections to its device.
+/// The device of rank 0. It watches the process of rank 1, which runs but does not accept connections to its device.
 struct suspected_peer {
   static lci::net_context_attr_t watching() {
     lci::net_context_attr_t attr = attributes(131072);

@@ -1,4 +1,4 @@
-"""A process that dies makes nobody wait for ever: who waits for it gets an error; a lock that it held is passed on."""
+"""If a process dies, no other process waits for ever: operations with it are errors, and others get its locks."""
 
 import concurrent.futures
 import os
