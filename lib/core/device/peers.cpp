@@ -20,7 +20,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// A connection attempt by the device's context. Owned by a connect() that blocks and polls state(), or else by the list
+/// A connection attempt by the device's context. Owned by a connect() that blocks and polls state(), else by the list
 /// of deferred work, which calls run() until the peer is connected or the attempt has failed; run() then signals the
 /// completion object and deletes the attempt. Used by one thread at a time.
 struct attempt : deferred_task {
