@@ -88,7 +88,7 @@ status_t call_node(Functor& op) {
 ///
 /// A collective operation, e.g. `barrier_x()`, can be a node as well; the library sets its `comp`.
 ///
-/// So does any copyable functor of the program with `operator()()` and a setter `user_context(void*)`, which is
+/// So can any copyable functor of the program with `operator()()` and a setter `user_context(void*)`, which is
 /// passed the node. It returns a status_t, errorcode_t or error_t: done, posted or retry (to be called
 /// again); with another result type, or void, it is done. If it has posted and has no setter `local_comp(comp_t)`,
 /// it completes the node itself: `comp_signal(graph, status_t(user_context))`.

@@ -28,7 +28,7 @@ concept collective_operation = std::is_copy_constructible_v<Op> && requires(Op& 
 
 namespace detail {
 
-/// First in, first out, linked through `next`. Allocates no memory, does not own the items. Not thread-safe.
+/// A FIFO queue of objects with a member `next`. Does not own them. Allocates no memory. Not thread-safe.
 template <class T>
 class intrusive_queue {
  public:
