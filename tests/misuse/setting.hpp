@@ -26,11 +26,11 @@ struct setting {
   bool works();
 
   // Objects that the constructor allocates.
-  runtime_t rt, other;          // `other`: the second runtime
-  device_t device, counting;    // the default one, and one with counters
-  mr_t mr;                      // of `window`
+  runtime_t rt, other;        // `other`: the second runtime
+  device_t device, counting;  // the default one, and one with counters
+  mr_t mr;                    // of `window`
   rmr_t rmr;
-  rcomp_t rcomp, reserved;      // of `counter`, and one without an object
+  rcomp_t rcomp, reserved;  // of `counter`, and one without an object
   symmetric_t symmetric;
   matching_engine_t engine;
   packet_pool_t pool;  // in addition to the default one
