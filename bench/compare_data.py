@@ -6,6 +6,9 @@ import statistics
 
 
 class Comparison:
+    """The medians of launches, by figure, variant, size and turn. A variant is a configuration of LCI or of a peer
+    (another library). In a turn, each variant is launched once."""
+
     def __init__(self, data):
         self.data = data
         self._by = {}
@@ -15,7 +18,7 @@ class Comparison:
 
     @classmethod
     def read(cls, *paths):
-        """One file, or several with different figures: place and method are taken from the first."""
+        """Reads one file, or several with different figures. The machine and the method are those of the first."""
         data, *more = (json.loads(pathlib.Path(path).read_text()) for path in paths)
         for other in more:
             data["figures"] |= other["figures"]
@@ -30,11 +33,11 @@ class Comparison:
         return self.data["figures"].items()
 
     def keys(self):
-        """(figure, variant, size) of all that was measured."""
+        """The (figure, variant, size) that were measured."""
         return self._by.keys()
 
     def turns(self, figure, variant, size):
-        """turn -> the launch's median; empty where nothing was measured."""
+        """turn -> the launch's median; empty if nothing was measured."""
         return self._by.get((figure, variant, size), {})
 
     def sizes(self, figure, variant):
@@ -48,7 +51,7 @@ class Comparison:
         return [name for name, v in self.data["figures"][figure]["variants"].items() if v["ours"] == ours]
 
     def best_peer(self, figure, size):
-        """The peer's configuration with the best median; None if none was measured."""
+        """The variant of a peer with the best median; None if none was measured."""
         found = [(self.median(figure, name, size), name) for name in self.variants(figure, ours=False)
                  if self.turns(figure, name, size)]
         if not found:
@@ -56,7 +59,7 @@ class Comparison:
         return (min if self.data["figures"][figure]["lower_is_better"] else max)(found)[1]
 
     def ratios(self, figure, variant, size):
-        """Ratios of a variant to the best peer, each of two launches of the same turn."""
+        """The ratios of the variant to the best peer, one for each turn in which both were launched."""
         peer = self.best_peer(figure, size)
         if peer is None:
             return []

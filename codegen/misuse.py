@@ -215,7 +215,7 @@ class Cases:
         if op.name == "graph_add_edge" and f.name in ("src", "dst"):
             empty_is_refused = True
         if op.name in ("register_rcomp", "set_undelivered") and f.name == "comp":
-            empty_is_refused = False  # it drops and counts messages, or stands for none
+            empty_is_refused = False  # the empty handle is valid: messages are dropped and counted
         if empty_is_refused:
             yield self._with(op, f, "empty", f"{t}()")
         if f.name == "comp":

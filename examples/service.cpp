@@ -1,8 +1,8 @@
 // A service and its clients, which are not started by a common launcher:
 //
-//   service > address &             a server: adds up numbers, until a client tells it to end
+//   service > address &             a server: adds up numbers, until a client ends it
 //   service "$(cat address)" 3 4    a client: prints 7
-//   service "$(cat address)"        tells the server to end
+//   service "$(cat address)"        ends the server
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

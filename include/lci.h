@@ -66,7 +66,7 @@ typedef enum { LCI_IMMEDIATE, LCI_MEDIUM, LCI_LONG, LCI_IOVEC } LCI_data_type_t;
 
 /* --- types --- */
 
-/* At most LCI_MAX_TAG. */
+/* Valid tags are 0..LCI_MAX_TAG. */
 typedef uint32_t LCI_tag_t;
 /* A completion object: queue, synchronizer or handler. Cast to uintptr_t, it names the object to other processes. */
 typedef void* LCI_comp_t;
@@ -168,7 +168,7 @@ extern LCI_API int LCI_USE_DREG;        /* whether registrations on the fly are 
 extern LCI_API int LCI_SERVER_MAX_SENDS, LCI_SERVER_MAX_RECVS, LCI_SERVER_MAX_CQES; /* of a device's network */
 /* Queues and matching tables grow without a limit of their own; these have no effect. */
 extern LCI_API int LCI_DEFAULT_QUEUE_LENGTH, LCI_MAX_QUEUE_LENGTH, LCI_DEFAULT_TABLE_LENGTH, LCI_MAX_TABLE_LENGTH;
-/* Of the published implementation; these have no effect. */
+/* Settings of the published implementation, which have no effect here. */
 extern LCI_API int LCI_PACKET_RETURN_THRESHOLD, LCI_IBV_USE_ODP, LCI_TOUCH_LBUFFER, LCI_IBV_USE_PREFETCH;
 extern LCI_API int LCI_SEND_SLOW_DOWN_USEC, LCI_RECV_SLOW_DOWN_USEC;
 extern LCI_API bool LCI_IBV_ENABLE_EVENT_POLLING_THREAD;
@@ -180,7 +180,7 @@ extern LCI_API size_t LCI_MAX_SINGLE_MESSAGE_SIZE;
 LCI_API LCI_error_t LCI_initialize(void);
 /* Collective; waits for all ranks. */
 LCI_API LCI_error_t LCI_finalize(void);
-/* Also before LCI_initialize(). */
+/* Sets *flag to 1 after LCI_initialize(), else to 0. May be called at any time. */
 LCI_API LCI_error_t LCI_initialized(int* flag);
 /* Waits for all ranks, with progress on LCI_UR_DEVICE. */
 LCI_API LCI_error_t LCI_barrier(void);
@@ -287,7 +287,7 @@ LCI_API LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LC
  * library allocates at the target are freed there as for receives. */
 
 LCI_API LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag, uintptr_t remote_completion);
-/* To `remote`, memory of the target. */
+/* Puts the data into `remote`, memory of the target. */
 LCI_API LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
                              uintptr_t remote_completion);
 LCI_API LCI_error_t LCI_putmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,

@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-/* What the library shows; all else in it is hidden. */
+/* Marks the exported functions and variables. */
 #define LCT_API __attribute__((visibility("default")))
 #define LCT_PRINTF_(at, first) __attribute__((format(printf, at, first)))
 
@@ -19,7 +19,7 @@
 #define HOST_NAME_MAX 64
 #endif
 
-/* What the compiler is to check, whatever the language. */
+/* Static assertions in C and C++. */
 #define LCT_JOIN2_(a, b) a##b
 #define LCT_JOIN_(a, b) LCT_JOIN2_(a, b)
 #if defined(__cplusplus)

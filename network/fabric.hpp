@@ -102,7 +102,7 @@ class event_sink {
   virtual void on_peer_failure(int peer, const char* reason) = 0;
   /// The connection with `peer`, which is not a rank of the job, has ended: nothing more will arrive from it, and
   /// operations posted to it will not complete. Called once per connection, on each device that existed when it ended.
-  /// (Ranks of the job fail, see above, or leave without an event.)
+  /// (Not called for ranks of the job.)
   virtual void on_peer_departure(int peer, departure how) { (void)peer, (void)how; }
   /// `peer` has freed its device: nothing more will arrive from that device, and it answers nothing. Called once, after
   /// the last message, on a device that has exchanged something with it. (If `peer` is not a rank of the job,
@@ -267,8 +267,8 @@ class context {
 
   // --- peers outside of the job; see external_peer_book. Thread-safe, and callable inside of a sink ---
 
-  /// Allows connections to such peers, and from them if the book accepts external peers. Called at most once, before the
-  /// first device is made; never called if external peers are not allowed.
+  /// Allows connections to such peers, and from them if the book accepts external peers. Called at most once, before
+  /// the first device is made; never called if external peers are not allowed.
   virtual void open_to_external_peers(external_peer_book& book) { (void)book; }
   /// A printable text by which contexts of other processes connect to this one. Empty if they can't.
   virtual std::string own_address() { return {}; }

@@ -41,7 +41,7 @@ static double seconds_of(work f) {
 static int a, b, c;
 static void multiply(void) { GA_Dgemm('n', 'n', n, n, n, 1.0, a, b, 0.0, c); }
 
-/* All processes at the same time, patches anywhere. */
+/* Chooses a random patch. All processes transfer patches at the same time. */
 static void some_patch(int lo[2], int hi[2], int* ld) {
   for (int i = 0; i < 2; ++i) {
     const int extent = 1 + up_to(most - 1);

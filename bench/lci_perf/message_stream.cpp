@@ -1,4 +1,5 @@
-// One-way stream of messages that notify the target, acknowledged once per quarter of a window.
+// One-way streams: one thread of a pair posts messages that notify the other one, which acknowledges them once per
+// quarter of a window.
 #include "bench/lci_perf/benchmark.hpp"
 
 namespace lci_perf {

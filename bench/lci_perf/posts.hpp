@@ -1,4 +1,4 @@
-// Posts the operations that are measured.
+// The posts that lci_perf measures.
 #pragma once
 
 #include "bench/lci_perf/inbox.hpp"
@@ -23,8 +23,9 @@ inline lci::comp_t comp_of_recv(const side& s, const round_plan& plan, uint64_t 
   return s.syncs[k / plan.batch % syncs_per_side];
 }
 
-/// Retries a post until it is accepted. Inlined, as are the posts: if a status or capture went through memory, its
-/// stores would have to leave the processor before the next message can, and that would be measured.
+/// Repeats a post until it does not return retry, and makes progress in between. Always inlined, as the posts are, so
+/// that statuses and captures stay in registers: otherwise their stores to memory would delay those of the next
+/// message, and the measurement would contain that delay.
 template <class Post>
 LCI_ALWAYS_INLINE inline void insist(side& s, Post post) {
   while (true) {

@@ -1,4 +1,4 @@
-// The notes in the header of a table.
+// The lines above a table that say how its figures were measured.
 #include <cstdio>
 
 #include "bench/lci_perf/session.hpp"
@@ -12,14 +12,15 @@ std::vector<std::string> session::notes() const {
   line += std::to_string(pairs_) + (pairs_ == 1 ? " pair of " : " pairs of ");
   line += o.processes ? "processes" : "threads, ";
   if (!o.processes) line += o.dedicated ? "a device each" : "one shared device";
-  if (options_.metric == metric_kind::bidirectional) line += ", both ways at once";
+  if (options_.metric == metric_kind::bidirectional) line += ", in both directions at once";
   if (is_stream_) {
     line +=
         ", window " + std::to_string(o.window) + ", acknowledged every " + std::to_string(o.window / syncs_per_side);
   }
   out.push_back(line);
-  if (o.op == op_kind::orderedam) out.push_back("a stream for each pair: messages come in order");
-  const char* by[] = {"told to a handler", "told to a completion queue", "told to synchronizers", "told to a counter"};
+  if (o.op == op_kind::orderedam) out.push_back("a stream for each pair: messages are delivered in order");
+  const char* by[] = {"signalled to a handler", "signalled to a completion queue", "signalled to synchronizers",
+                      "signalled to a counter"};
   line = std::string(by[static_cast<int>(o.comp)]);
   if (o.op == op_kind::sendrecv) {
     line += ", received into buffers posted beforehand";

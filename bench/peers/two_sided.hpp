@@ -1,4 +1,4 @@
-// Ping-pong and stream between pairs of threads, for any library (`End`).
+// Ping-pong and stream of messages between pairs of threads, for each library that has sends and receives.
 #pragma once
 
 #include <algorithm>
@@ -11,24 +11,28 @@
 
 namespace peers {
 
-/// An end of a pair.
+/// Where a thread stands: which pair it belongs to, and whether it is the sender of the pair.
 struct place {
   bool sends = true;
   int pair = 0;
 };
 
-/// Fills a message of a check with a pattern that depends on its number.
+/// Fills a message with a pattern that depends on its number.
 inline void fill(char* data, size_t size, uint64_t number) {
   for (size_t i = 0; i < size; ++i) data[i] = static_cast<char>(number * 31 + i * 7 + 1);
 }
+/// Ends the process unless the message has that pattern.
 inline void compare(const char* data, size_t size, uint64_t number) {
   for (size_t i = 0; i < size; ++i)
     if (data[i] != static_cast<char>(number * 31 + i * 7 + 1)) die("check of a message", "wrong bytes arrived");
 }
 
-/// `End` is one thread's end of a pair. It provides post_send, post_recv and wait for requests; send_now and recv_now,
-/// which block; post_ack and wait_ack for empty messages in the opposite direction of a stream; and optionally keep(),
-/// which selects whether messages are stored in the buffer.
+/// The benchmark. `End` wraps the library: it is what one thread of a pair uses to exchange messages with the other
+/// one. It provides post_send, post_recv and wait for requests; send_now and recv_now, which block; post_ack and
+/// wait_ack for empty messages in the opposite direction of a stream; and optionally keep(), which selects whether
+/// messages are stored in the buffer.
+///
+/// Owns the Ends and buffers of this process's threads. Thread `i` uses side `i` only.
 template <class End>
 class two_sided : public workload {
  public:
@@ -76,6 +80,7 @@ class two_sided : public workload {
  private:
   static constexpr uint64_t in_flight = 4;  // batches, each a quarter of a window
 
+  /// What one thread uses; aligned, so that threads share no cache lines.
   struct alignas(128) side {
     place where;
     std::unique_ptr<End> end;

@@ -56,18 +56,18 @@ double round_trip(double seconds, Call call) {
 /// Calls per second.
 template <class Post>
 double rate(double seconds, Post post) {
-  std::deque<decltype(post())> under_way;
+  std::deque<decltype(post())> outstanding;
   uint64_t n = 0;
   const double begin = now();
   while (now() < begin + seconds)
     for (size_t i = 0; i < window; ++i, ++n) {
-      if (under_way.size() == window) {
-        under_way.front().get();
-        under_way.pop_front();
+      if (outstanding.size() == window) {
+        outstanding.front().get();
+        outstanding.pop_front();
       }
-      under_way.push_back(post());
+      outstanding.push_back(post());
     }
-  for (auto& f : under_way) f.get();
+  for (auto& f : outstanding) f.get();
   return static_cast<double>(n) / (now() - begin);
 }
 

@@ -75,7 +75,7 @@ class shared_array {
   /// Any range; a transfer for each block of it.
   void get(size_t i, size_t n, T* to) { transfer(CCS_get, to, i, n, false); }
   void put(size_t i, size_t n, const T* from) { transfer(CCS_put, const_cast<T*>(from), i, n, true); }
-  /// Copies `n` elements to another array, whoever has them.
+  /// Copies `n` elements to another array. Any process may own the elements of either array.
   void copy(size_t i, size_t n, shared_array& to, size_t at) {
     std::vector<T> between(n);
     get(i, n, between.data());

@@ -1,6 +1,6 @@
-// A library of message passing, one of global arrays and one of remote memory in one program, over one CCS, each in a
-// context of its own: a step of each takes turns with those of the others, and messages of all are under way at once.
-// Each process checks what it gets.
+// A library of message passing, one of global arrays and one of remote memory in one program. They share CCS, and each
+// has a context of its own. The program calls them in turn, so that messages of all three are outstanding at the same
+// time, and each process checks the data that it gets.
 //
 //   lcirun -n 4 ccs_three_libraries
 #include <random>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int rows = 12, columns = 20, row_bytes = columns * 8;
 
-/// A patch of a matrix goes to the next process, comes back, and is added there.
+/// Puts a patch of a matrix to the next process, gets it back, and accumulates it there.
 void patches(rm::library& memory, double* matrix, int step, CCS_node_t next, CCS_node_t previous) {
   double mine[4][6], back[4][6];
   for (int i = 0; i < 4; ++i)
@@ -67,7 +67,7 @@ int main() {
     std::mt19937_64 random(static_cast<uint64_t>(me) + 1);
     uint64_t added = 0;
     for (int step = 0; step < 30; ++step) {
-      // A message by rendezvous and a short one are under way while the other libraries work.
+      // A message by rendezvous and a short one are outstanding while the other libraries are used.
       const size_t sizes[] = {60000, 40};
       mp::library::request sends[2], receives[2];
       std::vector<unsigned char> out[2], in[2];

@@ -12,9 +12,12 @@
 
 namespace kmer_count {
 
-/// Uses active messages and a device for each thread (or one for all). Batches are received by a handler in place, or
-/// through a completion queue for each thread. Devices with the same index are paired, so all ranks must have the same
-/// number of threads. Only one object may exist at a time, since handlers are plain functions.
+/// Sends batches of k-mers by active messages, over a device for each thread (or one for all). Batches are received by
+/// a handler in place, or through a completion queue for each thread. Devices with the same index are paired, so all
+/// ranks must have the same number of threads. Only one object may exist at a time, since handlers are plain functions.
+///
+/// Owns the devices and completion objects. The main thread constructs it and calls set_receiver(), finish() and
+/// progress_all(); the functions with a worker are called by that worker's thread, by all threads concurrently.
 class exchange {
  public:
   /// Starts LCI. No message is received before set_receiver().

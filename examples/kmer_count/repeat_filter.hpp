@@ -15,8 +15,8 @@ namespace kmer_count {
 
 /// Stores hashes that were inserted (first layer) and those inserted again (second layer). There are no false
 /// negatives; a new hash may be taken for a repeated one. All bits of a hash are in one word, so that one atomic
-/// operation tells exactly one of two threads with the same k-mer that it was first. With bits in several words both
-/// could conclude that, and the k-mer would be lost. The words of both layers are in one cache line. Thread-safe.
+/// operation decides which of two threads with the same k-mer was the first. With bits in several words both threads
+/// could be the first, and the k-mer would be lost. The words of both layers are in one cache line. Thread-safe.
 class repeat_filter {
  public:
   /// `bits`: bits per layer and expected hash.

@@ -44,7 +44,7 @@ block_reader::block_reader(const std::string& path, int k, size_t block_size)
 
 bool block_reader::fill(size_t size) {
   while (pending_.size() < size && !at_end_) {
-    // For a long record the caller asks for twice the size: reading all of it at once keeps the cost linear.
+    // For a long record the caller doubles the size: reading all of it at once keeps the cost linear.
     at_end_ = !stream_.read(pending_, std::max<size_t>(64 * 1024, size - pending_.size()));
   }
   return pending_.size() >= size;

@@ -1,16 +1,19 @@
-/* LCI v1.7: heat in a rod that all ranks share. In each step a rank gets the edges of its neighbours in one iovec each:
- * two fields, and the step's number as piggy-back data. The result is that of one rank. */
+/* LCI v1.7: the flow of heat in a rod, of which each rank computes a part. In each step a rank exchanges its edges with
+ * each neighbour by one iovec: the edges of two fields, and the step's number as piggy-back data. At the end each rank
+ * compares its part with a computation of the whole rod. */
 #include <lci.h>
 #include <math.h>
 #include <string.h>
 
-enum { cells = 120, width = 2, steps = 50 }; /* of the whole rod; of an edge */
+/* cells: of the whole rod; width: cells of an edge. */
+enum { cells = 120, width = 2, steps = 50 };
 
 struct field {
   double* now;
   double* then;
 };
 
+/* Computes one step of the `n` cells between two edges. */
 static void step(struct field* f, int n) {
   int i;
   double* swap;
@@ -22,6 +25,7 @@ static void step(struct field* f, int n) {
   f->then = swap;
 }
 
+/* Allocates a field of `n` cells, the first of which is cell `first` of the rod, and sets their values. */
 static void make(struct field* f, int n, int first, double scale) {
   int i;
   f->now = calloc((size_t)(n + 2 * width), sizeof(double));
@@ -29,7 +33,8 @@ static void make(struct field* f, int n, int first, double scale) {
   for (i = 0; i < n; ++i) f->now[width + i] = scale * sin(0.1 * (first + i));
 }
 
-/* Sends the edge at `from` of both fields to a rank, and receives its edge to `to`. */
+/* Sends the cells at index `from` of both fields to a rank, and receives that rank's cells to index `to`. `out` and
+ * `in` are the tags of the two messages. */
 static void exchange(struct field* fields, int from, int to, int rank, LCI_tag_t out, LCI_tag_t in, LCI_comp_t sync,
                      int* number) {
   LCI_lbuffer_t edges[2], halos[2];
@@ -50,7 +55,7 @@ static void exchange(struct field* fields, int from, int to, int rank, LCI_tag_t
   send.piggy_back.length = receive.piggy_back.length = sizeof(int);
   while (LCI_recvv(LCI_UR_ENDPOINT, receive, rank, in, sync, NULL) == LCI_ERR_RETRY) LCI_progress(LCI_UR_DEVICE);
   while (LCI_sendv(LCI_UR_ENDPOINT, send, rank, out, sync, NULL) == LCI_ERR_RETRY) LCI_progress(LCI_UR_DEVICE);
-  LCI_sync_wait(sync, requests); /* of threshold 2 */
+  LCI_sync_wait(sync, requests); /* its threshold is 2: the send and the receive */
   if (requests[0].flag != LCI_OK || requests[1].flag != LCI_OK || other != *number) {
     fprintf(stderr, "rank %d: the exchange of step %d has failed\n", LCI_RANK, *number);
     exit(1);
@@ -76,7 +81,8 @@ int main(void) {
     make(&whole[k], cells, 0, 1 + k);
   }
   for (s = 0; s < steps; ++s) {
-    /* Tag 1 goes to the left, tag 2 to the right. Even ranks begin on the right, so that neighbours meet. */
+    /* Messages to the left have tag 1, those to the right tag 2. Even ranks begin with their right neighbour, odd ranks
+     * with their left one, so that pairs of neighbours exchange at the same time. */
     for (i = 0; i < 2; ++i) {
       const int right = (LCI_RANK + i) % 2 == 0;
       if (right && LCI_RANK + 1 < LCI_NUM_PROCESSES) exchange(mine, n, n + width, LCI_RANK + 1, 2, 1, sync, &s);

@@ -78,7 +78,7 @@ int main(void) {
     }
   }
   printf("rank %d has done %ld of %d iterations\n", LCI_RANK, done_here, iterations);
-  LCI_finalize(); /* waits for all; what was asked for too late is not answered any more */
+  LCI_finalize(); /* collective; requests that have arrived too late are not answered */
   if (LCI_RANK == 0) printf("the sum is %ld\n", sum);
   return LCI_RANK == 0 && sum != (long)iterations * (iterations - 1) / 2;
 }

@@ -51,7 +51,7 @@ ARMCI_API int ARMCI_Free_group(void* ptr, ARMCI_Group* group);
 /* Local: memory for the local side of operations. */
 ARMCI_API void* ARMCI_Malloc_local(armci_size_t bytes);
 ARMCI_API int ARMCI_Free_local(void* ptr);
-/* As the forms without `device`, which is ignored. */
+/* Like the functions without `_memdev`. `device` is ignored. */
 ARMCI_API int ARMCI_Malloc_memdev(void* ptr[], armci_size_t bytes, const char* device);
 ARMCI_API int ARMCI_Malloc_group_memdev(void* ptr[], armci_size_t bytes, ARMCI_Group* group, const char* device);
 ARMCI_API int ARMCI_Free_memdev(void* ptr);
@@ -199,8 +199,8 @@ extern ARMCI_API char* mp_group_name;
 #define armci_die2(msg, code1, code2)                                                                           \
   (dassertp_fail("(armci_die2)", __FILE__, FUNCTION_NAME, __LINE__, 0), derr_printf("%s %d\n", (msg), (code2)), \
    ARMCI_Error((msg), (code1)))
-/* If `cond` is false where `enabled` is not 0: prints where, and ends the job. dassert1 prints `ival`, the other two what
- * `args`, a list for printf in parentheses, says; dassertc ends the job with `code`. */
+/* If `enabled` is not 0 and `cond` is false, these print file and line, and end the job. dassert1 also prints `ival`;
+ * dassertp and dassertc print `args`, the arguments of printf in parentheses; dassertc ends the job with `code`. */
 #define dassert(enabled, cond) dassertp(enabled, cond, ("assertion failed"))
 #define dassert1(enabled, cond, ival) dassertp(enabled, cond, ("assertion failed: %d", (ival)))
 #define dassertp(enabled, cond, args) dassertc(enabled, cond, args, 1)

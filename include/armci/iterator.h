@@ -1,4 +1,4 @@
-/* Walks over the segments of a strided array, from its base address: the innermost level first. Local. */
+/* Iterates over the contiguous segments of a strided array, the innermost level first. Makes no communication. */
 #ifndef ARMCI_ITERATOR_H
 #define ARMCI_ITERATOR_H
 
@@ -26,11 +26,11 @@ ARMCI_API void armci_stride_info_destroy(stride_info_t* info);
 /* How many segments there are. Both names have been used. */
 ARMCI_API int armci_stride_info_size(stride_info_t* info);
 ARMCI_API int armci_stride_info_count(stride_info_t* info);
-/* The current one's number, from 0. */
+/* The number of the current segment, from 0. */
 ARMCI_API int armci_stride_info_pos(stride_info_t* info);
-/* Goes on to the next segment; after the last there is none. */
+/* Makes the next segment the current one. After the last segment there is no current one. */
 ARMCI_API void armci_stride_info_next(stride_info_t* info);
-/* Not 0 while there is a current segment. */
+/* Returns a value other than 0 if there is a current segment. */
 ARMCI_API int armci_stride_info_has_more(stride_info_t* info);
 /* The current segment: its address, its bytes, and its distance from the base address in bytes. */
 ARMCI_API void* armci_stride_info_seg_ptr(stride_info_t* info);

@@ -20,7 +20,7 @@ ARMCI_API double armci_timer(void);
 ARMCI_API void armci_msg_snd(int tag, void* buffer, int len, int to);
 /* *msglen, if not null, becomes the length of the message, which may be shorter than the buffer. */
 ARMCI_API void armci_msg_rcv(int tag, void* buffer, int buflen, int* msglen, int from);
-/* From anybody; returns the source. */
+/* Receives a message of any process, and returns that process. */
 ARMCI_API int armci_msg_rcvany(int tag, void* buffer, int buflen, int* msglen);
 
 ARMCI_API void armci_msg_barrier(void);

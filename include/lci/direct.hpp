@@ -47,7 +47,7 @@ LCI_API extern std::atomic<core::device*> default_device;
 LCI_API errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag, const void* buffer, size_t size);
 LCI_API errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag, const void* buffer,
                                 size_t size);
-/// What a receive matches, small enough for a register.
+/// The arguments of a receive that select messages, in one register.
 struct receive_terms {
   int rank;
   uint16_t policy;  ///< matching_policy_t

@@ -86,9 +86,9 @@ status_t call_node(Functor& op) {
 /// The graph owns a copy of the functor and may post it many times. Leave `allow_retry` at its
 /// default, true: the graph posts again during progress(). Throws resource_error if there is no memory.
 ///
-/// A collective operation, e.g. `barrier_x()`, becomes a node likewise; the library sets its `comp`.
+/// A collective operation, e.g. `barrier_x()`, can be a node as well; the library sets its `comp`.
 ///
-/// So does any copyable functor of the program with `operator()()` and a setter `user_context(void*)`, which is
+/// So can any copyable functor of the program with `operator()()` and a setter `user_context(void*)`, which is
 /// passed the node. It returns a status_t, errorcode_t or error_t: done, posted or retry (to be called
 /// again); with another result type, or void, it is done. If it has posted and has no setter `local_comp(comp_t)`,
 /// it completes the node itself: `comp_signal(graph, status_t(user_context))`.

@@ -62,9 +62,9 @@ enum class errorcode_t {
   retry_backlog,   ///< earlier requests to this peer still wait in the backlog queue
   retry_max,
   fatal,      ///< end of an operation in flight: its peer has failed, or refuses it
-  cancelled,  ///< likewise: it was cancelled, locally or by its peer
-  timed_out,  ///< likewise: it had not ended at its deadline
-  no_memory,  ///< likewise: its target had no memory for the message, and dropped it
+  cancelled,  ///< end of an operation in flight: it was cancelled, locally or by its peer
+  timed_out,  ///< end of an operation in flight: it had not completed at its deadline
+  no_memory,  ///< end of an operation in flight: its target had no memory for the message, and dropped it
 };
 
 /// Name of an error code, e.g. "retry_lock".
@@ -100,7 +100,7 @@ struct buffer_t {
   }
 };
 
-/// The same for memory that is only read.
+/// A range of local memory that is only read.
 struct const_buffer_t {
   const void* base = nullptr;
   size_t size = 0;

@@ -27,7 +27,7 @@ static HG_UTIL_INLINE hg_util_int32_t hg_atomic_decr32(hg_atomic_int32_t* ptr) {
   return __atomic_sub_fetch(ptr, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Stores swap_value if the value is compare_value. Returns whether it has. */
+/* Stores swap_value if the value equals compare_value. Returns whether it was stored. */
 static HG_UTIL_INLINE hg_util_bool_t hg_atomic_cas32(hg_atomic_int32_t* ptr, hg_util_int32_t compare_value,
                                                      hg_util_int32_t swap_value) {
   return (hg_util_bool_t)__atomic_compare_exchange_n(ptr, &compare_value, swap_value, 0, __ATOMIC_SEQ_CST,

@@ -22,8 +22,8 @@ HG_EXPORT int hg_checksum_destroy(hg_checksum_t checksum);
 HG_EXPORT int hg_checksum_reset(hg_checksum_t checksum);
 /* The size of the checksum in bytes; 0 for NULL. */
 HG_EXPORT size_t hg_checksum_get_size(hg_checksum_t checksum);
-/* Copies the checksum of all data so far, an integer in native byte order, to a buffer of `size` bytes; at least those
- * of hg_checksum_get_size(). `finalize` has no effect: more data may follow. */
+/* Copies the checksum of all data so far, an integer in native byte order, to `buf`. `size` must be at least
+ * hg_checksum_get_size(). `finalize` has no effect: more data may follow. */
 HG_EXPORT int hg_checksum_get(hg_checksum_t checksum, void* buf, size_t size, int finalize);
 HG_EXPORT int hg_checksum_update(hg_checksum_t checksum, const void* data, size_t size);
 

@@ -92,7 +92,7 @@ static HG_INLINE void* hg_proc_buf_memcpy(void* buf, void* data, size_t data_siz
 #include <rpc/types.h>
 #include <rpc/xdr.h>
 /* For programs that define HG_HAS_XDR and link with libtirpc: a stream for XDR routines. It reads and writes at the
-* processor's position. The processor owns it. NULL if there is no memory. */
+ * processor's position. The processor owns it. NULL if there is no memory. */
 static HG_INLINE XDR* hg_proc_get_xdr_ptr(hg_proc_t proc) { return (XDR*)hg_proc_get_xdr(proc); }
 #endif
 

@@ -1,4 +1,4 @@
-/* String objects, which record whether they own their characters. */
+/* Strings that record whether they own their characters. One thread at a time may use an object. */
 #ifndef MERCURY_STRING_OBJECT_H
 #define MERCURY_STRING_OBJECT_H
 
@@ -10,8 +10,8 @@ extern "C" {
 
 typedef struct hg_string_object {
   char* data;
-  hg_bool_t is_const;
-  hg_bool_t is_owned; /* characters that malloc() has returned, which hg_string_object_free() frees */
+  hg_bool_t is_const; /* the program must not change the characters */
+  hg_bool_t is_owned; /* the characters are memory of malloc(), which hg_string_object_free() frees */
 } hg_string_object_t;
 
 /* Initializes a string object without characters. */
@@ -21,8 +21,8 @@ HG_EXPORT hg_return_t hg_string_object_init_const_char(hg_string_object_t* strin
 HG_EXPORT hg_return_t hg_string_object_free(hg_string_object_t* string);
 /* Creates a copy that owns its characters. */
 HG_EXPORT hg_return_t hg_string_object_dup(hg_string_object_t string, hg_string_object_t* new_string);
-/* Replaces the characters by `s` and returns the old ones. If the object has owned the old characters, it now owns `s`.
- * */
+/* Replaces the characters by `s`. Returns the old characters, which the object no longer owns. is_owned is unchanged:
+ * if it is true, the object now owns `s`. */
 HG_EXPORT char* hg_string_object_swap(hg_string_object_t* string, char* s);
 
 #ifdef __cplusplus

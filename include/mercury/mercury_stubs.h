@@ -1,5 +1,5 @@
 /* Macros that generate functions: the client's stub, which calls a function of the server like a local one, and the
-* server's routine, which executes such calls by a function of the program. Included by mercury_macros.h.
+ * server's routine, which executes such calls by a function of the program. Included by mercury_macros.h.
  *
  * Parameters of both macros: `func`, the function's name; with_ret: whether it returns a value, the member `ret` of the
  * result; types and fields of arguments and result, defined by MERCURY_GEN_PROC or by the program; with_bulk: whether
@@ -22,15 +22,15 @@ extern "C" {
 #endif
 
 /* Initializes NA and HG, unless the program has, with the URL in the environment variable whose name is the macro
-* HG_NA_PLUGIN (default: tcp). Looks up the server, whose address is in the variable HG_PORT_NAME. If this function has
-* initialized NA and HG, it finalizes them when the process exits. Thread-safe. */
+ * HG_NA_PLUGIN (default: tcp). Looks up the server, whose address is in the variable HG_PORT_NAME. If this function has
+ * initialized NA and HG, it finalizes them when the process exits. Thread-safe. */
 HG_EXPORT hg_return_t hg_stub_start(void);
 /* Calls the server's function of this name and waits for the result. The caller must free *request after using the
-* result, but not after an error. Thread-safe. */
+ * result, but not after an error. Thread-safe. */
 HG_EXPORT hg_return_t hg_stub_call(const char* func_name, hg_proc_cb_t in_proc_cb, hg_proc_cb_t out_proc_cb,
                                    void* in_struct, void* out_struct, hg_request_t* request);
 /* Transfers the memory of a call's caller, and waits: HG_BULK_PULL gets it before the server's function runs,
-* HG_BULK_PUSH puts it afterwards. The first call for a handle creates *local, which the caller must free. */
+ * HG_BULK_PUSH puts it afterwards. The first call for a handle creates *local, which the caller must free. */
 HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_t remote, hg_bulk_t* local, void** buf,
                                    size_t* size);
 
@@ -115,7 +115,7 @@ HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_
 #define MERCURY_PP_COMMA_IF(condition) MERCURY_PP_IF(condition)(, )
 
 /* Defines gen_func(), which calls the server's function `func`. It returns ret_fail if the call fails. It frees strings
-* of the result before it returns. */
+ * of the result before it returns. */
 #define MERCURY_GEN_RPC_STUB(gen_func, func, with_ret, ret_type, ret_fail, with_input, in_type, in_params,             \
                              with_output, out_type, out_params, with_bulk, bulk_read)                                  \
   MERCURY_PP_IF(with_ret)                                                                                              \
@@ -193,7 +193,7 @@ HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_
   }
 
 /* Defines gen_func(), the routine that the server registers for `func`. With a thread pool (mercury_thread_pool.h), a
-* thread of the pool calls `func`. If decoding the arguments or the transfer fails, the caller gets an error. */
+ * thread of the pool calls `func`. If decoding the arguments or the transfer fails, the caller gets an error. */
 #define MERCURY_HANDLER_GEN_CALLBACK_STUB(gen_func, func, with_ret, ret_type, with_input, in_type, in_params,          \
                                           with_output, out_type, out_params, with_bulk, bulk_read, with_thread,        \
                                           thread_pool)                                                                 \

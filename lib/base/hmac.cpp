@@ -1,10 +1,11 @@
 #include "lib/base/hmac.hpp"
 
 #ifdef LCI_WITH_CRYPTO
-#include <dlfcn.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+
+#include "lib/base/loaded_library.hpp"
 #endif
 
 namespace lci {
@@ -16,19 +17,16 @@ namespace {
 struct library {
   decltype(&::HMAC) hmac = nullptr;
   decltype(&::EVP_sha256) sha256 = nullptr;
-  std::string missing;  // why the functions are null; else empty
+  std::string missing;  // the reason if a function is null; else empty
 
   library() {
-    void* const handle = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      missing = std::string(dlerror()) + "; install OpenSSL's (Debian: libssl3)";
-      return;
-    }
-    hmac = reinterpret_cast<decltype(hmac)>(dlsym(handle, "HMAC"));
-    sha256 = reinterpret_cast<decltype(sha256)>(dlsym(handle, "EVP_sha256"));
-    const auto init = reinterpret_cast<decltype(&::OPENSSL_init_crypto)>(dlsym(handle, "OPENSSL_init_crypto"));
-    if (hmac == nullptr || sha256 == nullptr || init == nullptr)
-      missing = "libcrypto.so.3 has no HMAC with SHA-256";
+    loaded_library crypto({"libcrypto.so.3"});
+    decltype(&::OPENSSL_init_crypto) init = nullptr;
+    crypto.find("HMAC", hmac);
+    crypto.find("EVP_sha256", sha256);
+    crypto.find("OPENSSL_init_crypto", init);
+    if (!crypto.missing().empty())
+      missing = crypto.missing() + "; install OpenSSL's (Debian: libssl3)";
     else
       init(OPENSSL_INIT_NO_ATEXIT, nullptr);  // threads of ours may still run after exit() has called its handlers
   }

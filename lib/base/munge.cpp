@@ -1,11 +1,12 @@
 #include "lib/base/munge.hpp"
 
 #ifdef LCI_WITH_MUNGE
-#include <dlfcn.h>
 #include <munge.h>
 
 #include <cstdlib>
 #include <memory>
+
+#include "lib/base/loaded_library.hpp"
 #endif
 
 namespace lci {
@@ -20,21 +21,16 @@ struct munge_library {
   decltype(&::munge_ctx_create) create = nullptr;
   decltype(&::munge_ctx_destroy) destroy = nullptr;
   decltype(&::munge_ctx_set) set = nullptr;
-  std::string missing;  // the reason if the functions are null; else empty
+  std::string missing;  // the reason if a function is null; else empty
 
   munge_library() {
-    void* const handle = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      missing = std::string(dlerror()) + "; install it (Debian: libmunge2)";
-      return;
-    }
-    encode = reinterpret_cast<decltype(encode)>(dlsym(handle, "munge_encode"));
-    decode = reinterpret_cast<decltype(decode)>(dlsym(handle, "munge_decode"));
-    create = reinterpret_cast<decltype(create)>(dlsym(handle, "munge_ctx_create"));
-    destroy = reinterpret_cast<decltype(destroy)>(dlsym(handle, "munge_ctx_destroy"));
-    set = reinterpret_cast<decltype(set)>(dlsym(handle, "munge_ctx_set"));
-    if (encode == nullptr || decode == nullptr || create == nullptr || destroy == nullptr || set == nullptr)
-      missing = "libmunge.so.2 lacks functions";
+    loaded_library library({"libmunge.so.2"});
+    library.find("munge_encode", encode);
+    library.find("munge_decode", decode);
+    library.find("munge_ctx_create", create);
+    library.find("munge_ctx_destroy", destroy);
+    library.find("munge_ctx_set", set);
+    if (!library.missing().empty()) missing = library.missing() + "; install it (Debian: libmunge2)";
   }
 };
 

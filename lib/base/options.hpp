@@ -21,8 +21,7 @@ struct choice {
   uint64_t value;
 };
 
-// Each returns false, and does not change the value, unless the whole text is valid. Letters may be of either
-// case.
+// Each function returns false, and does not change the value, unless the whole text is valid. Case does not matter.
 bool parse(std::string_view text, bool& value);      // 1 on true yes, 0 off false no
 bool parse(std::string_view text, int& value);       // as parse_size, or negative
 bool parse(std::string_view text, uint64_t& value);  // decimal, or hexadecimal after 0x
@@ -30,9 +29,9 @@ bool parse(std::string_view text, double& value);    // finite
 bool parse(std::string_view text, std::string& value);
 /// As uint64_t, with an optional suffix: k, M, G or T (or KiB, ...) for powers of 1024.
 bool parse_size(std::string_view text, uint64_t& value);
-/// One of the names.
+/// The name of a choice.
 bool parse_choice(std::string_view text, const std::vector<choice>& choices, uint64_t& value);
-/// A number, or names separated by commas, whose values are or-ed.
+/// A number, or names of choices separated by commas; the value is the bitwise or of theirs.
 bool parse_flags(std::string_view text, const std::vector<choice>& choices, uint64_t& value);
 
 std::string to_text(bool value);

@@ -1,7 +1,6 @@
 // Ranks from a launcher's own PMI-2 library, loaded at run time: Slurm's (srun --mpi=pmi2), which also works with
 // MPICH's mpiexec, or that of a machine whose launcher speaks no other protocol. Where PMI-1 would work it is used only
 // if asked for by name.
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "lib/base/loaded_library.hpp"
 #include "lib/bootstrap/abort_message.hpp"
 #include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/kinds.hpp"
@@ -43,35 +43,20 @@ struct library {
   int (*get)(const char* job, int rank, const char* key, char* value, int size, int* length) = nullptr;
 };
 
-template <class F>
-void find(void* handle, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(handle, name));
-  if (function == nullptr) {
-    throw bootstrap_error(std::string("the PMI-2 library has no ") + name);
-  }
-}
-
 library load() {
-  void* handle = nullptr;
-  std::string why;
-  for (const char* name : {"libpmi2.so.0", "libpmi2.so"}) {
-    handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // never closed
-    if (handle != nullptr) break;
-    why += std::string(why.empty() ? "" : "; ") + dlerror();
-  }
-  if (handle == nullptr) {
-    throw bootstrap_error("no PMI-2 library: " + why +
+  loaded_library loaded({"libpmi2.so.0", "libpmi2.so"});
+  library l;
+  loaded.find("PMI2_Init", l.init);
+  loaded.find("PMI2_Finalize", l.finalize);
+  loaded.find("PMI2_Abort", l.abort);
+  loaded.find("PMI2_Job_GetId", l.job_id);
+  loaded.find("PMI2_KVS_Put", l.put);
+  loaded.find("PMI2_KVS_Fence", l.fence);
+  loaded.find("PMI2_KVS_Get", l.get);
+  if (!loaded.missing().empty())
+    throw bootstrap_error("no PMI-2 library: " + loaded.missing() +
                           "; install your launcher's (Slurm on Debian: libpmi2-0), or leave "
                           "LCI_ATTR_BOOTSTRAP unset");
-  }
-  library l;
-  find(handle, "PMI2_Init", l.init);
-  find(handle, "PMI2_Finalize", l.finalize);
-  find(handle, "PMI2_Abort", l.abort);
-  find(handle, "PMI2_Job_GetId", l.job_id);
-  find(handle, "PMI2_KVS_Put", l.put);
-  find(handle, "PMI2_KVS_Fence", l.fence);
-  find(handle, "PMI2_KVS_Get", l.get);
   return l;
 }
 

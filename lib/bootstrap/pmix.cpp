@@ -1,6 +1,5 @@
 // Ranks from a launcher that speaks PMIx: Open MPI's mpirun, PRRTE, srun --mpi=pmix. The library is loaded when needed.
 // It counts its users, so an MPI in this process may use it as well.
-#include <dlfcn.h>
 #include <pmix.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "lib/base/loaded_library.hpp"
 #include "lib/bootstrap/abort_message.hpp"
 #include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/kinds.hpp"
@@ -39,27 +39,20 @@ struct library {
   void (*value_destruct)(pmix_value_t*) = nullptr;
 };
 
-template <class F>
-void find(void* handle, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(handle, name));
-  if (function == nullptr) throw bootstrap_error(std::string("libpmix.so.2 has no ") + name);
-}
-
 library load() {
-  void* const handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);  // never closed; global for its plug-ins
-  if (handle == nullptr) {
-    throw bootstrap_error(std::string("no PMIx library: ") + dlerror() + "; install it (Debian: libpmix2)");
-  }
+  loaded_library loaded({"libpmix.so.2"}, RTLD_NOW | RTLD_GLOBAL);  // global: for the plug-ins that it loads
   library l;
-  find(handle, "PMIx_Init", l.init);
-  find(handle, "PMIx_Finalize", l.finalize);
-  find(handle, "PMIx_Abort", l.abort);
-  find(handle, "PMIx_Put", l.put);
-  find(handle, "PMIx_Commit", l.commit);
-  find(handle, "PMIx_Fence", l.fence);
-  find(handle, "PMIx_Get", l.get);
-  find(handle, "PMIx_Error_string", l.error_string);
-  find(handle, "PMIx_Value_destruct", l.value_destruct);
+  loaded.find("PMIx_Init", l.init);
+  loaded.find("PMIx_Finalize", l.finalize);
+  loaded.find("PMIx_Abort", l.abort);
+  loaded.find("PMIx_Put", l.put);
+  loaded.find("PMIx_Commit", l.commit);
+  loaded.find("PMIx_Fence", l.fence);
+  loaded.find("PMIx_Get", l.get);
+  loaded.find("PMIx_Error_string", l.error_string);
+  loaded.find("PMIx_Value_destruct", l.value_destruct);
+  if (!loaded.missing().empty())
+    throw bootstrap_error("no PMIx library: " + loaded.missing() + "; install it (Debian: libpmix2)");
   return l;
 }
 

@@ -51,7 +51,7 @@ class plan {
   class node {
    public:
     node(graph_node_t n = nullptr) : node_(n) {}     // NOLINT: implicit on purpose
-    operator graph_node_t() const { return node_; }  // NOLINT: likewise
+    operator graph_node_t() const { return node_; }  // NOLINT: implicit on purpose
 
    private:
     graph_node_t node_;

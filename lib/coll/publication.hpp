@@ -7,7 +7,8 @@
 
 namespace lci::core {
 
-/// Immutable after publish_memory() has returned it.
+/// The object behind a publication_t. Owned by the program, from publish_memory() to unpublish_memory(). Immutable, so
+/// any thread may read it.
 class publication {
  public:
   device_t device;

@@ -1,4 +1,4 @@
-// Shared memory that all ranks have allocated collectively.
+// The object behind a symmetric_t: memory of which each rank has allocated a part, collectively.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,14 @@
 
 namespace lci::core {
 
-/// Immutable after alloc_symmetric() has returned it.
+/// This rank's part of symmetric memory, and how this rank accesses the parts of the others. Owned by the program, from
+/// alloc_symmetric() to free_symmetric(), which frees the part. Immutable, so any thread may read it.
 class symmetric : public object_memory<symmetric, true> {
  public:
   device_t device;
-  mr_t mr;                       // this rank's part
-  std::vector<rmr_t> rmrs;       // by rank
-  std::vector<void*> addresses;  // by rank; null if not mapped, as for ranks of other hosts
+  mr_t mr;                       // registration of this rank's part
+  std::vector<rmr_t> rmrs;       // by rank: the key of its part
+  std::vector<void*> addresses;  // by rank: its part as mapped by this process; null if it is not, as on other hosts
 };
 
 }  // namespace lci::core

@@ -7,7 +7,8 @@
 
 namespace lci::core {
 
-/// Thread-safe.
+/// A completion object whose value is the number of its signals. Owned by the program. Thread-safe: any thread may
+/// signal, read, set and wait.
 class counter final : public comp_impl_t, public object_memory<counter, false> {
  public:
   explicit counter(attr_t a) : comp_impl_t(a) {

@@ -248,7 +248,7 @@ void graph::complete(graph_node* n, const status_t& status, ready_list& ready) {
     // R1, A1: each pairs with the others
     if (e.dst->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) ready.push(e.dst);
   }
-  if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();  // R2, A2: likewise
+  if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();  // R2, A2: each pairs with the others
 }
 
 void graph::finish() {

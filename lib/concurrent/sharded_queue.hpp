@@ -124,7 +124,7 @@ class sharded_queue {
   struct alignas(cache_line) shard {
     Atom<queue*> own{nullptr};  // owned
     Atom<uint32_t> turns{0};    // pops of consumers whose own shard this is; lost updates do no harm
-    Atom<uint32_t> asked{0};    // how often their pop_many() has gone to other shards; likewise
+    Atom<uint32_t> asked{0};    // how often their pop_many() has tried other shards; lost updates do no harm
   };
   // An item of another shard costs as much as ten of the own one: its cache lines come from another core.
   static constexpr uint32_t turns_of_own = 64;

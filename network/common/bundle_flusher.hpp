@@ -20,7 +20,7 @@ class bundling_device {
 
  protected:
   ~bundling_device() = default;
-  /// For poll().
+  /// Called by the device in each poll().
   void note_poll() {
     if (LCI_UNLIKELY(!polled_.load(std::memory_order_relaxed))) polled_.store(true, std::memory_order_relaxed);
   }

@@ -17,7 +17,7 @@
 namespace lci::network {
 
 /// Failures and ends of peers, and further lists of the device. Thread-safe. Within the space reserved for a list,
-/// add() needs no memory: so an event that has been taken from elsewhere can't be lost.
+/// add() allocates nothing, so an event that was removed from its source can't be lost.
 class deferred_events {
  public:
   /// Belongs to the device that owns the `deferred_events`, whose mutex protects it.
@@ -36,7 +36,7 @@ class deferred_events {
     std::lock_guard guard(mutex_);
     l.entries.reserve(n);
   }
-  /// The same for the failures and ends of peers: one for each.
+  /// Reserves space for one failure or end of each of `n` peers.
   void reserve_peers(size_t n) { reserve(gone_, n); }
   /// Reserves space for `n` more entries. False: there is no memory for them.
   template <class T>

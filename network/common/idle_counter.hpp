@@ -1,4 +1,4 @@
-// Counts calls without a result, to do something costly now and then.
+// Counts calls without a result, so that every n-th of them can do something costly.
 #pragma once
 
 #include <atomic>

@@ -60,7 +60,7 @@ class liveness {
     std::string reason;
     int64_t device = all_devices;  ///< the device that this is about
   };
-  /// Polls the connections. This is a system call: call it only now and then.
+  /// Polls the connections by a system call, so it should be called rarely.
   void poll();
   /// Calls `handle` for each departure not yet counted in `seen`, which begins at 0 and may be shared by threads: then
   /// two may handle the same one. One whose handling throws is handled again by the next call.

@@ -6,13 +6,14 @@
 
 namespace lci::network {
 
-/// Thread-safe. A peer ends or fails once; neither is undone.
+/// The state of one peer. A member of what a device stores for the peer. Thread-safe. A peer ends or fails once;
+/// neither is undone.
 class peer_state {
  public:
   bool is_gone() const { return now_.load(std::memory_order_acquire) != state::alive; }  // pairs with leave()
   /// Marks the peer as failed; true for the first caller. A peer that has ended need not answer and can no longer fail.
   bool fail() { return leave(state::failed); }
-  /// The same for a peer that has closed its device.
+  /// Marks the peer as ended, since it has closed its device; true for the first caller.
   bool end() { return leave(state::ended); }
 
  private:

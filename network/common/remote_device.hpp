@@ -1,5 +1,5 @@
-// What the devices of networks between hosts have in common: they learn that peers have failed or ended, keep events for
-// the next poll, sleep, and close.
+// What the devices of networks between hosts have in common: they learn that peers have failed or ended, keep events
+// for the next poll, sleep, and close.
 #pragma once
 
 #include <atomic>
@@ -82,7 +82,7 @@ class remote_device : public device {
   void wake_if_parked() {
     if (LCI_UNLIKELY(parked_.load(std::memory_order_seq_cst) != 0)) wake_.set();
   }
-  /// The same for all threads that sleep; the caller wakes them.
+  /// Whether any thread sleeps. The caller, who has stored an event, then wakes the threads.
   bool has_sleepers() const { return sleepers_.load(std::memory_order_seq_cst) != 0; }
   /// As has_sleepers(), after a change of deferred_: either a sleeper sees that, or this thread sees the sleeper. The
   /// later change of the count decides.

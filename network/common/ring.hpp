@@ -7,7 +7,7 @@
 
 namespace lci::network {
 
-/// Not thread-safe. push_back() allocates only beyond the reserved space.
+/// A FIFO queue. Owns its entries. Not thread-safe. push_back() allocates only beyond the reserved space.
 template <class T>
 class ring {
  public:
@@ -27,7 +27,7 @@ class ring {
     reserve(size_ + 1);
     entries_[(first_ + size_++) % capacity_] = std::move(one);
   }
-  /// Only if there is an entry.
+  /// Requires that the ring is not empty.
   T pop_front() {
     T one = std::move(entries_[first_]);
     first_ = (first_ + 1) % capacity_;

@@ -1,4 +1,4 @@
-// Where something waits to be sent: peers or connections.
+// The peers or connections of a device to which queued data is to be sent.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace lci::network {
 
-/// Thread-safe. Flushing needs no memory.
+/// A list of peers or connections. A member of a device. Thread-safe. flush() allocates nothing.
 template <class T>
 class waiting_list {
  public:

@@ -10,7 +10,7 @@
 
 namespace lci::network {
 
-/// An eventfd. Thread-safe.
+/// An eventfd: one thread sleeps until its descriptor is ready, others make it ready. Owns the descriptor. Thread-safe.
 class wake_event {
  public:
   /// Throws resource_error. `backend`: for its text.

@@ -10,8 +10,9 @@
 
 namespace lci::network::routed {
 
-/// As thread-safe as its parts. Supports what both support: the limits are the smaller ones, the same for all peers.
-/// Memory is registered with the far network; the near one needs no registration.
+/// A device of the near network and one of the far network; owns both. As thread-safe as they are. Supports what both
+/// support: the limits are the smaller ones, the same for all peers. Memory is registered with the far network; the
+/// near one needs no registration.
 class device final : public network::device {
  public:
   device(context& c, std::unique_ptr<network::device> near, std::unique_ptr<network::device> far);

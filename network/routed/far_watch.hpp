@@ -10,12 +10,12 @@
 
 namespace lci::network::routed {
 
-/// A thread that sleeps in the far device's park() as long as it is armed. An event disarms it, so that it sleeps on while
-/// others poll the far device, and ends the near device's park(). Made by the first arm(): a device without a progress
-/// thread has none.
+/// A thread that sleeps in the far device's park() as long as it is armed. An event disarms it, so that it sleeps on
+/// while others poll the far device, and ends the near device's park(). Made by the first arm(): a device without a
+/// progress thread has none.
 class far_watch {
  public:
-  /// Both must outlive this object.
+  /// Both devices must exist longer than this object.
   far_watch(device& near, device& far) : near_(near), far_(far) {}
   ~far_watch();
   far_watch(const far_watch&) = delete;

@@ -11,8 +11,8 @@
 
 namespace lci::network::routed {
 
-/// As thread-safe as its parts. The limits are the narrower ones; memory is registered with both, under the key of the
-/// job's network.
+/// Owns both devices. As thread-safe as they are. The limits are the smaller ones of the two; memory is registered with
+/// both, under the key of the job's network.
 class with_outside_device final : public network::device {
  public:
   with_outside_device(const with_outside& c, std::unique_ptr<network::device> near,

@@ -21,7 +21,7 @@ bool is_without_memory(const address& peer);
 /// else if the kernel refuses (EFAULT: not mapped; EPERM: this process may not).
 int read_memory(int pid, void* to, uint64_t from, size_t size);
 int write_memory(int pid, const void* from, uint64_t to, size_t size);
-/// Likewise many pieces, by few calls of the kernel.
+/// Copies many pieces by few system calls. Returns like read_memory().
 int copy_pieces(int pid, verb kind, const piece* pieces, size_t n);
 
 }  // namespace lci::network::shm

@@ -36,7 +36,7 @@ class external_peers {
   /// Called for each device, with the size of its largest message.
   void need_room_for(size_t eager_size);
 
-  // See network::context.
+  // The functions of network::context of the same names.
   int connect(const std::string& text);
   contact contact_with(int peer);
   void disconnect(int peer);
@@ -84,7 +84,7 @@ class external_peers {
   void remove_device(uint64_t next_ending);
   /// False if no ending with that number exists yet.
   bool find_ending(uint64_t number, ending& e);
-  /// One device has handled it.
+  /// Records that one device has handled the ending.
   void dealt_with(uint64_t number);
   /// Registers a lane whose receiver's end is about to be closed; if its sender dies, the sender's end is closed here.
   void look_after_lane(const ending& e, uint32_t lane);

@@ -69,7 +69,7 @@ struct lane_header {
   enum closed_by : uint32_t { sender = 1, receiver = 2 };
   int32_t source;                // rank of the sender
   uint32_t next_free;            // in the stack of returned lanes: index + 1
-  std::atomic<uint32_t> closed;  // bits of closed_by; whoever sets the second one returns the lane
+  std::atomic<uint32_t> closed;  // bits of closed_by; the end that sets the second one returns the lane
   std::atomic<uint32_t> uses;    // how often it was reused
   // Written by the receiver only; the sender reads them when it runs out of space.
   alignas(cache_line) std::atomic<uint64_t> head;  // slots consumed

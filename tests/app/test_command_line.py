@@ -35,7 +35,7 @@ class CommandLine(Scratch):
         self.assertEqual(done.stdout, "")
         return done.stderr
 
-    def test_the_histogram_goes_to_standard_output_and_the_rest_elsewhere(self):
+    def test_only_the_histogram_is_written_to_standard_output(self):
         for shape in (ALONE, PAIR):
             with self.subTest(shape=shape):
                 done = self.start(shape, "-k", 5, self.reads)

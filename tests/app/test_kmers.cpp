@@ -85,8 +85,8 @@ TEST_CASE("the filter forgets nothing and seldom errs", "[app]") {
 }
 
 TEST_CASE("of threads which insert the same at once, just one comes first", "[app]") {
-  // Each hash is inserted exactly twice, by two threads at the same time: were both told that they
-  // came first, it would be missed.
+  // Each hash is inserted exactly twice, by two threads at the same time. If both inserts returned that they were the
+  // first, the hash would not be counted as repeated.
   const size_t n = 200000;
   repeat_filter filter(n, 16);
   const auto insert = [&] {

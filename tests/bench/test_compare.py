@@ -60,7 +60,7 @@ class Compare(unittest.TestCase):
         self.assertEqual(status, 0, text)
         self.assertIn("1 gains", text)
 
-    def test_what_the_launches_differ_by_is_noise(self):
+    def test_differences_between_launches_are_noise(self):
         values = [launch["median"] for launch in MEASURED["launches"] if launch["variant"] == "putsignal"]
         self.assertGreater(max(values), min(values))
         inside = 1 + (max(values) / min(values) - 1) / 2
@@ -106,7 +106,7 @@ class Report(unittest.TestCase):
         mine, theirs = c.turns("putsignal", "putsignal", 8), c.turns("putsignal", peer, 8)
         self.assertEqual(c.ratios("putsignal", "putsignal", 8), [mine[t] / theirs[t] for t in (0, 1, 2)])
 
-    def test_all_that_was_measured_or_missed_is_told(self):
+    def test_all_that_was_measured_or_missed_is_reported(self):
         data = copy.deepcopy(MEASURED)
         data["missing"] = {"libfabric": "apt-get install libfabric-dev; then build again"}
         data["failed"] = [{"turn": 1, "figure": "putsignal", "variant": "MPICH",
@@ -166,13 +166,13 @@ class Run(unittest.TestCase):
         self.assertEqual((launches[0]["size"], launches[0]["median"]), (8, 2.0))
         self.assertEqual(failed, [])
 
-    def test_a_peer_that_fails_is_told_of_and_left_alone(self):
+    def test_a_peer_that_fails_twice_is_reported_and_not_launched_again(self):
         broken = variant("b", "ucx", "echo broken >&2; exit 3")
         launches, failed = self.run_turns(variant("a", "lci", LINE), broken, repeat=4)
         self.assertEqual(len(launches), 4)
         self.assertEqual([(f["variant"], f["why"]) for f in failed], [("b", "exit status 3: broken")] * 2)
 
-    def test_a_peer_that_hangs_is_told_of(self):
+    def test_a_peer_that_hangs_is_reported(self):
         with mock.patch.object(compare_run, "PATIENCE", 0.2):
             _, failed = self.run_turns(variant("a", "ucx", "exec sleep 30"), repeat=1)
         self.assertEqual(failed[0]["why"], "not done after 0.2 s")

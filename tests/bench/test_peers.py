@@ -44,7 +44,7 @@ class Peers(unittest.TestCase):
             self.skipTest(f"peer_{library} is not built")
         seen = 0
         tried = 0
-        # Of the peers' programs a third of the figures, evenly spread, unless all are asked for.
+        # Of the peers' programs, every third figure is tested; with --long all of them.
         step = 1 if library == "lci" or os.environ.get("LCI_TESTS_LONG", "0") != "0" else 3
         for figure in compare_configs.figures(BUILD, SHORT):
             for variant in figure.variants:
@@ -83,7 +83,7 @@ class Peers(unittest.TestCase):
     def test_libfabric(self):
         self.of_library("libfabric")
 
-    def test_what_makes_no_sense_is_refused(self):
+    def test_invalid_options_are_refused(self):
         program = BUILD / "bench/peers/peer_ucx"
         if not program.exists():
             self.skipTest("peer_ucx is not built")

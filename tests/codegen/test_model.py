@@ -140,7 +140,7 @@ class Rejects(unittest.TestCase):
         variable = Variable("PATH", "Not one of ours.")
         self.rejected(dataclasses.replace(API, variables=(variable,)), "does not begin with LCI_")
 
-    def test_all_faults_are_told_at_once(self):
+    def test_all_faults_are_reported_at_once(self):
         with self.assertRaises(ModelError) as caught:
             Model(with_operation(operation(doc="", returns="widget_t")))
         self.assertGreaterEqual(len(str(caught.exception).splitlines()), 2)
@@ -163,7 +163,7 @@ class Derives(unittest.TestCase):
         self.assertEqual(self.names("post_put")[0],
                          ["rank", "local_buffer", "size", "local_comp", "remote_disp", "rmr"])
 
-    def test_what_an_operation_has_no_use_for_is_gone(self):
+    def test_shared_arguments_that_an_operation_does_not_use_are_removed(self):
         self.assertNotIn("rmr", sum(self.names("post_send"), []))
         self.assertNotIn("matching_engine", sum(self.names("post_put"), []))
         self.assertNotIn("direction", sum(self.names("post_recv"), []))
@@ -200,7 +200,7 @@ class Derives(unittest.TestCase):
                     with self.subTest(operation=o.name, argument=step.field):
                         self.assertLess(order.index(step.owner), order.index(step.field))
 
-    def test_the_layout_s_number_tells_what_programs_have_compiled_in(self):
+    def test_the_number_of_the_layout_changes_with_compiled_in_types(self):
         same = Model(API).layout
         self.assertEqual(Model(API).layout, same)
         documented = dataclasses.replace(API.operations[0], doc="Does it in other words.")

@@ -108,7 +108,7 @@ class tcp_channel : public channel {
       return nullptr;
     }
     auto made = std::make_unique<connection>(s);
-    made->send(std::to_string(rank_));  // tells rank 0 whose connection this is
+    made->send(std::to_string(rank_));  // so that rank 0 knows whose connection this is
     return made;
   }
 

@@ -1,9 +1,9 @@
-// Runs the body of a test on every rank, on the fabric that the program was started for.
+// Runs the body of a test on every rank.
 //
-// Started under a launcher, a process is one rank and uses the default fabric (or the one that
-// LCI_ATTR_BACKEND names). Started with LCI_TEST_RANKS=N it runs N ranks itself, one thread each,
-// over the sim fabric. A body gets its rank's rank_env and nothing else, and must not share anything
-// with other ranks. It records failed checks; the main thread of rank 0 reports those of all ranks to Catch2.
+// Under a launcher, a process is one rank, and uses the network that LCI_ATTR_BACKEND names or the default one. With
+// LCI_TEST_RANKS=N in the environment, a process runs N ranks, one thread each, over the simulated network. The body
+// gets the rank_env of its rank, and must share nothing with other ranks. Failed checks are recorded there; the main
+// thread of rank 0 reports those of all ranks to Catch2.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -23,8 +23,8 @@
 
 namespace conf {
 
-/// A rank, as its body sees it. All threads of the rank may call fail(), count_check(), progress(), until() and
-/// post() concurrently; the other functions may be called by one thread at a time.
+/// A rank, for the body of a test. on_ranks() owns it. All threads of the rank may call fail(), count_check(),
+/// progress(), until() and post() concurrently; the other functions may be called by one thread at a time.
 class rank_env {
  public:
   rank_env(lci::runtime_t runtime, int my_rank, int n_ranks, control& ctl);
@@ -71,9 +71,9 @@ class rank_env {
 
   /// A barrier of all ranks, which makes progress on all devices.
   void barrier() { exchange_text({}, false); }
-  /// A barrier in which this rank makes no progress.
+  /// A barrier in which this rank makes no progress: it waits outside of LCI.
   void barrier_at_rest();
-  /// Returns the `mine` of each rank, by rank.
+  /// Returns the values that the ranks have passed as `mine`, by rank.
   template <class T>
   std::vector<T> all_gather(const T& mine) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -84,17 +84,17 @@ class rank_env {
   }
 
   /// Runs f(0) .. f(n-1) in n threads. The caller is thread 0. A thread whose f has returned makes progress on all
-  /// devices until all threads have returned: peers may still depend on it.
+  /// devices until f has returned in all threads: other ranks may still need that progress.
   void parallel(int n, const std::function<void(int)>& f);
   /// One device for each thread: the default device for all if `shared`, else for thread 0 only, and new devices for
   /// the others, which end_test() frees. Called by all ranks with the same arguments.
   std::vector<lci::device_t> devices(int threads, bool shared);
 
-  /// The environment of the calling thread's rank, for handlers.
+  /// The rank_env of the calling thread's rank, for handlers, which get no argument of their own.
   static rank_env& mine();
 
   // For the harness.
-  void enter();  ///< from now on mine() is this environment in the calling thread
+  void enter();  ///< from now on mine() returns this object in the calling thread
   std::vector<std::string> exchange_text(const std::string& mine, bool last);
   void end_test();
   std::string findings();
@@ -122,9 +122,9 @@ void on_ranks(const std::function<void(rank_env&)>& body, const tuner& tune = {}
 
 /// How many ranks on_ranks() will run.
 int rank_count();
-/// Whether LCI_TEST_CONTROL asks the ranks to connect over a network.
+/// Whether LCI_TEST_CONTROL is set, since the ranks run on several hosts: they have no common memory and clock.
 bool on_several_hosts();
-/// Whether all ranks live in this process (the sim fabric).
+/// Whether all ranks are threads of this process, over the simulated network.
 bool ranks_in_one_process();
 /// Whether libfabric carries the messages.
 bool over_libfabric();

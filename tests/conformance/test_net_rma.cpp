@@ -1,4 +1,4 @@
-// Raw puts and gets: the right bytes at the right place; the target gets a status if the origin asks for one.
+// Raw puts and gets transfer the right bytes to the right place; the target gets a status if the origin requests one.
 #include "tests/conformance/raw_port.hpp"
 
 using namespace conf;

@@ -214,7 +214,8 @@ TEST_CASE("a message of a stream for which there is no memory does not affect th
         auto sync = lci::alloc_sync_x().runtime(env.rt)();
         auto stream = lci::alloc_stream_x().runtime(env.rt)();
         uint64_t lost = 0;
-        uint64_t unreported = 0, thrown = 0;  // losses that no sender is told of; progress() throws for each
+        // progress() throws for each lost message whose sender waits for no answer: `unreported` ones.
+        uint64_t unreported = 0, thrown = 0;
         const auto until = [&](const auto& done) {
           const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30 * lci_test::time_scale);
           for (bool over = false; !over && std::chrono::steady_clock::now() < end;) {
@@ -272,7 +273,8 @@ TEST_CASE("a message of a stream for which there is no memory does not affect th
       count_messages);
 }
 
-TEST_CASE("progress throws if a message is lost for lack of memory and its sender can't be told", "[am][allocator]") {
+TEST_CASE("progress throws if a message is lost for lack of memory and its sender can't be notified",
+          "[am][allocator]") {
   on_ranks(
       [](rank_env& env) {
         choosy_target target(env);

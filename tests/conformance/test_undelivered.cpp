@@ -1,4 +1,4 @@
-// Messages and signals for handles that are not registered at their target.
+// set_undelivered(): the completion object that gets messages and signals whose remote handle is not registered.
 #include "tests/conformance/pattern.hpp"
 #include "tests/conformance/window.hpp"
 
@@ -6,11 +6,12 @@ using namespace conf;
 
 namespace {
 
-/// Gets what the rank can't deliver.
+/// The rank's completion queue for undelivered messages, and handles that are not registered: `freed` at this rank,
+/// `theirs` at the right neighbour.
 struct lost_messages {
   explicit lost_messages(rank_env& e) : env(e), queue(lci::alloc_cq_x().runtime(e.rt)()) {
     lci::set_undelivered_x(queue).runtime(env.rt)();
-    // A handle that was registered once, and one that never was.
+    // A handle that was registered, and is no longer.
     auto handler = lci::alloc_counter_x().runtime(env.rt)();
     freed = lci::register_rcomp_x(handler).runtime(env.rt)();
     lci::deregister_rcomp_x(freed).runtime(env.rt)();
@@ -41,9 +42,10 @@ struct lost_messages {
 
 }  // namespace
 
-TEST_CASE("an object gets each active message to a handle that is not registered", "[am][remote][undelivered]") {
+TEST_CASE("the undelivered object gets each active message to a handle that is not registered",
+          "[am][remote][undelivered]") {
   const bool acked = GENERATE(false, true);
-  INFO("the sender asks for remote completion: " << acked);
+  INFO("the sender requests remote completion: " << acked);
   on_ranks([acked](rank_env& env) {
     lost_messages lost(env);
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
@@ -62,7 +64,7 @@ TEST_CASE("an object gets each active message to a handle that is not registered
         });
         lost.expect(here, size, tag);
         if (s.is_posted()) env.until("the send", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
-        // A sender that does not wait for the target can't know.
+        // Without remote completion or a rendezvous, the sender gets no answer of the target, and no error.
         if (acked || size == 100'000) EXPECT_EQ(s.error, lci::errorcode_t::fatal);
         env.barrier();
       }
@@ -73,7 +75,7 @@ TEST_CASE("an object gets each active message to a handle that is not registered
   });
 }
 
-TEST_CASE("an object gets the signal of a put or a get to a handle that is not registered",
+TEST_CASE("the undelivered object gets the signal of a put or a get to a handle that is not registered",
           "[rma][signal][undelivered]") {
   on_ranks([](rank_env& env) {
     lost_messages lost(env);
@@ -104,7 +106,7 @@ TEST_CASE("an object gets the signal of a put or a get to a handle that is not r
   });
 }
 
-TEST_CASE("an object for undelivered messages that was replaced gets no more of them", "[am][undelivered]") {
+TEST_CASE("an undelivered object that was replaced gets no further messages", "[am][undelivered]") {
   on_ranks([](rank_env& env) {
     lost_messages lost(env);
     auto other = lci::alloc_counter_x().runtime(env.rt)();

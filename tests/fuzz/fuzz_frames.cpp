@@ -136,7 +136,7 @@ TEST_CASE("frames of proxies come out as they went in, however their bytes arriv
   CHECK(spoilt > 100);
 }
 
-TEST_CASE("a handshake accepts only who knows the key", "[fuzz]") {
+TEST_CASE("a handshake accepts only a peer that has the key", "[fuzz]") {
   for (unsigned seed = 1; seed <= 5000u * lci_test::long_runs(); ++seed) {
     CAPTURE(seed);
     random_t random(seed);

@@ -129,7 +129,7 @@ TEST_CASE("a damaged PMI-1 line is either taken apart fully or refused with a re
       FAIL("a line was taken apart wrongly");
     }
   }
-  // Both sides of the parser were met, or the damages are of no use.
+  // The damaged texts must include both valid and invalid ones.
   CHECK(accepted > 5000);
   CHECK(refused > 5000);
 }

@@ -74,7 +74,7 @@ TEST_CASE("the wire's decoders accept what they should, reject the rest, and rea
   }
 }
 
-TEMPLATE_TEST_CASE("what is framed is what is taken", "", wire::rts_body, wire::rtr_body, wire::fragment_body,
+TEMPLATE_TEST_CASE("a body is decoded as it was encoded", "", wire::rts_body, wire::rtr_body, wire::fragment_body,
                    wire::signal_body, wire::put_body, wire::get_body) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     random_source random(seed);

@@ -1,6 +1,5 @@
-// What a device does with packets that a broken peer might send: it rejects and counts them, writes
-// nowhere but where a living operation allows, and lives on. Deterministic: a failure names its
-// seed.
+// Packets with random content, as a faulty peer may send them: the device rejects and counts invalid ones, writes only
+// to memory of outstanding operations, and still works afterwards. Deterministic: a failure prints its seed.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -15,7 +14,7 @@
 #include "network/sim/world.hpp"
 #include "tests/support/testing.hpp"
 
-// Lengths are lies: let a sanitizer's malloc refuse them as any other does.
+// Lengths in packets are random. A sanitizer's malloc must return null for huge ones, as other mallocs do.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 
@@ -27,8 +26,8 @@ using lci::network::sim::random_source;
 constexpr size_t large = 5000;
 constexpr std::byte guard{0xa5};
 
-/// Where active messages are delivered. Frees them in the end: a packet may claim to be a signal
-/// for anything, so what the completion object is told is not to be freed.
+/// Allocates the memory of active messages, and frees it at the end. The completion object can't free it: its statuses
+/// may come from forged signals, whose buffers were never allocated.
 struct tracking_allocator final : lci::allocator_base_t {
   void* allocate(size_t size) override {
     void* p = std::malloc(size);
@@ -50,8 +49,7 @@ struct counting final : lci::comp_impl_t {
   int count = 0;
 };
 
-/// Rank 0 of two, with an operation in each state in which packets can name it. Rank 1 is whoever
-/// the fuzzer plays.
+/// Rank 0 of two, with an operation in each state in which packets can name it. The packets appear to come from rank 1.
 struct victim {
   explicit victim(uint64_t seed, lci::attr_rdv_protocol_t protocol, bool rma) {
     const lci::global_attr_t before = lci::get_g_default_attr();
@@ -60,7 +58,7 @@ struct victim {
     attr.sim_ranks = 2;
     attr.sim_seed = seed;
     attr.sim_retry_percent = 0;
-    attr.close_timeout = 0;  // nobody here answers for an invented packet
+    attr.close_timeout = 0;  // rank 1 does not answer operations that random packets have started
     attr.sim_rma = rma;
     attr.rdv_protocol = protocol;
     attr.packet_size = 1024;
@@ -166,7 +164,7 @@ std::vector<std::byte> invented(random_source& random, const victim& v) {
 
 }  // namespace
 
-TEST_CASE("a device survives whatever packets its peer invents") {
+TEST_CASE("a device rejects invalid packets of any content") {
   using protocol = lci::attr_rdv_protocol_t;
   for (bool rma : {true, false})
     for (protocol p : {protocol::write, protocol::writeimm, protocol::read, protocol::copy})
@@ -181,7 +179,7 @@ TEST_CASE("a device survives whatever packets its peer invents") {
           try {
             v.device->on_recv(1, exact.get(), bytes.size(), nullptr);
           } catch (const std::bad_alloc&) {
-            // Honest: the packet asked for more memory than there is.
+            // Correct: the packet requires more memory than there is.
           }
           if (random.percent(30)) {
             (void)lci::progress_x().runtime(v.me)();

@@ -30,7 +30,7 @@ class pair_of_ranks {
     lci::global_attr_t attr = before;
     attr.backend = lci::attr_backend_t::sim;
     attr.sim_ranks = 3;
-    attr.close_timeout = 0;  // nobody here answers for an invented packet
+    attr.close_timeout = 0;  // no rank answers operations that random packets have started
     attr.sim_retry_percent = 0;
     attr.sim_rma = rma;
     attr.rdv_protocol = protocol;

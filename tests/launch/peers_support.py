@@ -19,7 +19,7 @@ class PeersTest(LaunchTest):
         super().tearDown()
 
     def begin(self, *words, **env):
-        """A process without lcirun."""
+        """Starts a process of the helper program, without lcirun, and returns it."""
         process = subprocess.Popen([HELPER] + [str(w) for w in words], text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE,
@@ -29,9 +29,11 @@ class PeersTest(LaunchTest):
         return process
 
     def once(self, *words, **env):
+        """Runs a process of the helper program to its end, and returns the result."""
         return run(HELPER, *words, LCI_ATTR_BOOTSTRAP='none', **{self.mark: 1}, **env)
 
     def serve(self, **env):
+        """Starts a server. self.where: its address and the number of its remote completion, as clients expect them."""
         server = self.begin('server', **env)
         self.where = server.stdout.readline().split()
         self.assertEqual(len(self.where), 2, 'the server did not start')
@@ -39,6 +41,7 @@ class PeersTest(LaunchTest):
         return server
 
     def ends_well(self, process):
+        """Waits until the process has exited with 0, and returns its output."""
         out, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 0, err)
         return out
@@ -49,6 +52,7 @@ class PeersTest(LaunchTest):
         return result.stdout
 
     def look(self):
+        """Starts a client that gets figures of the server: name -> number."""
         names = ('served', 'died', 'descriptors', 'mappings', 'resident', 'drained')
         return dict(zip(names, map(int, self.client('report').split())))
 

@@ -14,11 +14,11 @@ from support import PATIENCE, clean_environment, run
 class Peers(PeersTest):
     def connect_and_disconnect(self, **env):
         server = self.serve(**env)
-        for _ in range(3):  # allocates what is allocated only once
+        for _ in range(3):  # so that `before` contains what a server allocates only once
             self.client('client', 2, **env)
         before = self.look()
-        crowd = [self.begin('client', *self.where, 5, **env) for _ in range(4)]
-        for process in crowd:
+        clients = [self.begin('client', *self.where, 5, **env) for _ in range(4)]
+        for process in clients:
             self.ends_well(process)
         for _ in range(6):
             self.client('client', 1, **env)
@@ -26,9 +26,9 @@ class Peers(PeersTest):
         after = self.look()
         self.assertEqual(after['drained'], 1)
         self.assertEqual(after['died'], 0)
-        # The server may or may not watch the reporting client by a descriptor already.
+        # One more descriptor: that by which the server watches the process of the client that requests the report.
         self.assertLessEqual(after['descriptors'], before['descriptors'] + 1)
-        # Allocators may map a little more; a connection would be two mappings, 30 of them 60.
+        # Allocators may map a little more. A connection has two mappings: 30 connections that are left would have 60.
         self.assert_memory(before, after, mappings=10, resident=6000)
         self.end(server)
 
@@ -73,7 +73,7 @@ class Peers(PeersTest):
             pass
         self.assertEqual(after['died'], 4)
         self.assertEqual(after['drained'], 1)
-        # The server may or may not watch the reporting client by a descriptor already.
+        # One more descriptor: that by which the server watches the process of the client that requests the report.
         self.assertLessEqual(after['descriptors'], before['descriptors'] + 1)
         self.assert_memory(before, after, mappings=6)
         self.end(server)
@@ -109,23 +109,23 @@ class Peers(PeersTest):
         process.send_signal(signal.SIGKILL)
 
     def test_a_server_that_has_ended_is_a_peer_failure(self):
-        for way in (signal.SIGKILL, None):
+        for killed in (True, False):
             server = self.serve()
-            if way is None:
-                self.end(server)
-            else:
-                server.send_signal(way)
+            if killed:
+                server.send_signal(signal.SIGKILL)
                 server.wait()
+            else:
+                self.end(server)
             output = self.once('try', self.where[0]).stdout
             self.assertRegex(output, '^peer_failure_error .*has ended')
 
     def test_a_server_that_ends_during_connect_is_a_peer_failure(self):
         process = self.begin('address')
         address = process.stdout.readline().split()[0]
-        asking = self.begin('try', address)
+        connecting = self.begin('try', address)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        self.assertRegex(self.ends_well(asking), '^peer_failure_error .*has ended')
+        self.assertRegex(self.ends_well(connecting), '^peer_failure_error .*has ended')
 
     def test_invalid_addresses_are_refused(self):
         self.serve()

@@ -124,7 +124,7 @@ print(read_all(s, {OUTCOME})[8])
         s.sendall(h)
         return s, h, read_all(s, CHALLENGE)
 
-    def test_credentials_are_of_no_use_elsewhere(self):
+    def test_credentials_are_refused_in_other_connections(self):
         server = self.serve_far(**self.good)
         s, _, challenge = self.introduce()
         self.assertEqual(challenge[8], GOOD)
@@ -155,7 +155,7 @@ print(read_all(s, {OUTCOME})[8])
         self.client('client', **FAR, **self.good)
         server.send_signal(signal.SIGKILL)
 
-    def test_a_munged_that_has_ended_refuses_nobody_for_ever(self):
+    def test_peers_are_accepted_again_after_munged_has_restarted(self):
         server = self.serve_far(**self.good)
         self.client('client', **FAR, **self.good)
         self.munged.kill()

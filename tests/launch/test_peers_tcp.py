@@ -136,7 +136,7 @@ class PeersOverTcp(PeersTest):
                 self.client('client', 3, **env)
         self.end(server)
 
-    def test_clients_come_and_go_and_no_resources_are_left(self):
+    def test_clients_connect_and_disconnect_and_no_resources_are_left(self):
         server = self.serve_far()
         self.far('client', 10)
         before = self.look()
@@ -278,7 +278,7 @@ class PeersOverTcp(PeersTest):
             self.assertIn('peer_key_file', result.stderr)
             self.assertIn(words, result.stderr)
 
-    def test_nothing_of_one_connection_proves_anything_in_another(self):
+    def test_proofs_of_one_connection_are_refused_in_another(self):
         server = self.serve_far('tcp://127.0.0.1:0', **self.key('k' * 32))
         s = socket.create_connection(Stranger(self.where[0]).to, timeout=PATIENCE)
         self.addCleanup(s.close)
@@ -294,7 +294,7 @@ class PeersOverTcp(PeersTest):
 
     # --- connections that make no sense ---
 
-    def test_floods_and_garbage_cost_bounded_resources_and_disturb_nobody(self):
+    def test_floods_and_garbage_use_bounded_resources_and_affect_no_other_peer(self):
         server = self.serve_far(LCI_ATTR_MAX_PEERS=16)
         self.far('client', 5)
         before = self.look()

@@ -1,4 +1,4 @@
-// The arguments of the generated cases: valid values of every kind, and invalid ones that must be constructed.
+// The arguments of the generated cases of misuse: valid ones of every type, and invalid ones that are no constants.
 #pragma once
 
 #include <cmath>
@@ -17,34 +17,37 @@ constexpr size_t two_to_63 = size_t{1} << 63;
 const double not_a_number = std::nan("");
 const double negative_not_a_number = -std::nan("");
 
-/// A runtime of one rank with objects of all kinds, and a second runtime.
+/// A runtime of one rank with an object of each type, and a second runtime, whose objects are invalid arguments. Used
+/// by the main thread of a process that runs cases. Never destroyed, since cases may leave objects in use.
 struct setting {
   setting();
 
-  /// Whether messages, active messages, puts and a barrier still work.
+  /// Whether sends, active messages, puts, gets and a barrier still work. Called after each case.
   bool works();
 
-  // Objects that live as long as the setting.
-  runtime_t rt, other;
-  device_t device, counting;
-  mr_t mr;
+  // Objects that the constructor allocates.
+  runtime_t rt, other;        // `other`: the second runtime
+  device_t device, counting;  // the default one, and one with counters
+  mr_t mr;                    // of `window`
   rmr_t rmr;
-  rcomp_t rcomp, reserved;
+  rcomp_t rcomp, reserved;  // of `counter`, and one without an object
   symmetric_t symmetric;
   matching_engine_t engine;
   packet_pool_t pool;  // in addition to the default one
   stream_t stream;
   comp_t counter, queue, handler;
   progress_thread_t thread;
+
+  // Memory, and objects for results.
   static constexpr size_t window_size = 64;
   alignas(64) char window[window_size] = {};
   alignas(64) char buffer[4096] = {};
   alignas(64) char result[4096] = {};
   status_t status;
   net_status_t net_statuses[4];
-  operation_t name;
+  operation_t name;  // of an operation, for cancel()
 
-  // New objects for one case.
+  // Objects that are allocated for one case.
   comp_t ready_sync();
   comp_t graph_at_rest();
   comp_t graph_that_ran();
@@ -59,11 +62,11 @@ struct setting {
   template <class Handle>
   Handle of_other();
   std::vector<packet_pool_t> made;
-  // Registrations of `buffer`, which the destructor ends.
+  // Registrations of `buffer`.
   mr_t mr_of_other_device();
   rmr_t rmr_of_other_device() { return get_rmr(mr_of_other_device()); }
   rmr_t rmr_of_other_runtime();
-  /// The key of memory whose first value is misaligned.
+  /// The key of memory whose address is not a multiple of 8.
   rmr_t misaligned_rmr();
 };
 

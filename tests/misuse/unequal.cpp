@@ -1,7 +1,7 @@
 // With checked calls, ranks that make different collective calls get an error. Run by three ranks, of which rank 1
 // differs in the way that the argument names; with "equal", "long" and "paused" none differs. With "long" the
-// descriptions of calls that ranks exchange have more than 64 bytes. With "paused" rank 0 sends to rank 1 until that
-// asks it to pause, and its messages are received after the collective call only.
+// descriptions of calls that ranks exchange have more than 64 bytes. With "paused" rank 0 sends to rank 1 until it
+// gets the request to pause, and rank 1 receives the messages only after the collective call.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -69,7 +69,7 @@ void hear_number(lci::status_t s) {
   to_receive.store(sent, std::memory_order_relaxed);
 }
 
-/// Sends until the peer asks to pause; returns the number of messages.
+/// Sends until the peer requests a pause. Returns the number of messages.
 int send_until_paused(int peer) {
   int sent = 0;
   for (int refused = 0; refused < 1000;) {

@@ -1,12 +1,11 @@
-// A rank of a job on several hosts whose network fails. Started as `partner SCENE RANKS_PER_HOST SECONDS`; prints
-// "ready" when it is connected with all ranks, and "over" at its end.
+// A rank of a job on several hosts, for tests in which the network fails: `partner SCENE RANKS_PER_HOST SECONDS`. It
+// prints "ready" when it has exchanged a message with each rank, and "over" before it exits.
 //
 //   exchange  exchanges messages of all sizes with all ranks for SECONDS
-//   waiting   sends nothing until the failures of all ranks of other hosts were reported, within SECONDS
-//   sending   sends to these ranks until then
-//   late      prints "ready" first, and connects to all ranks after SECONDS
-//
-// After the failures it exchanges messages with the ranks of its own host again.
+//   waiting   makes progress, without sending, until the failure of each rank of another host has been reported; fails
+//             if that takes longer than SECONDS. Then exchanges messages with the ranks of its own host
+//   sending   the same, but sends to the ranks of other hosts until their failures have been reported
+//   late      prints "ready" at once, exchanges a message with each rank SECONDS later, and exits
 #include <unistd.h>
 
 #include <chrono>
@@ -27,8 +26,8 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
   std::_Exit(1);
 }
 
-/// Sends to all of `ranks` and receives from them.
-void talk(const std::set<int>& ranks, size_t size) {
+/// Sends a message to each of `ranks` and receives one from each.
+void exchange_with(const std::set<int>& ranks, size_t size) {
   const auto me = static_cast<char>(lci::get_rank_me());
   std::vector<char> out(size, me);
   std::vector<std::vector<char>> in(static_cast<size_t>(lci::get_rank_n()), std::vector<char>(size, -1));
@@ -45,11 +44,11 @@ void talk(const std::set<int>& ranks, size_t size) {
       fail("the message of rank " + std::to_string(r) + " has the wrong content");
 }
 
-void talk_for(const std::set<int>& ranks, double seconds) {
-  // All ranks do the same number of rounds, which rank 0 decides.
+/// Exchanges messages for about `seconds`. All ranks do the same number of rounds, which rank 0 decides.
+void exchange_for(const std::set<int>& ranks, double seconds) {
   int rounds = 0;
   for (const double end = now() + seconds;; ++rounds) {
-    for (const size_t size : {8, 3000, 100'000}) talk(ranks, size);
+    for (const size_t size : {8, 3000, 100'000}) exchange_with(ranks, size);
     int go_on = now() < end;
     lci::broadcast(&go_on, sizeof go_on, 0);
     if (go_on == 0) break;
@@ -57,7 +56,8 @@ void talk_for(const std::set<int>& ranks, double seconds) {
   if (lci::get_rank_me() == 0) std::printf("%d rounds\n", rounds + 1);
 }
 
-void lose(std::set<int> there, bool sends, double timeout_s) {
+/// Returns when the failure of each of these ranks has been reported once. Exits with an error after `timeout_s`.
+void await_failures(std::set<int> there, bool sends, double timeout_s) {
   auto counter = lci::alloc_counter();
   const auto rcomp = lci::register_rcomp(counter);
   const std::string text(1000, 'x');
@@ -69,7 +69,7 @@ void lose(std::set<int> there, bool sends, double timeout_s) {
     try {
       if (sends)
         for (const int r : there) (void)lci::post_am(r, text.data(), text.size(), lci::COMP_NULL_RETRY, rcomp);
-    } catch (const lci::peer_failure_error&) {  // progress() reports it once, too
+    } catch (const lci::peer_failure_error&) {  // progress() reports the failure as well
     }
     try {
       lci::progress();
@@ -107,15 +107,15 @@ int main(int argc, char** argv) try {
     ready();
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   }
-  talk(all, 8);
+  exchange_with(all, 8);
   if (scene == "late") return lci::g_runtime_fina(), 0;
   ready();
   if (scene == "exchange") {
-    talk_for(all, seconds);
+    exchange_for(all, seconds);
   } else {
-    lose(elsewhere, scene == "sending", seconds);
-    talk(here, 8);
-    talk(here, 100'000);
+    await_failures(elsewhere, scene == "sending", seconds);
+    exchange_with(here, 8);
+    exchange_with(here, 100'000);
   }
   lci::g_runtime_fina();
   std::printf("over\n");

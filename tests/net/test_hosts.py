@@ -71,7 +71,7 @@ class TwoHosts(unittest.TestCase):
                 out = self.partners(2 * self.n_hosts, 'exchange', 1, launcher_knows=knows, LCI_ATTR_EAGER_ADDRESSES=0)
                 self.assertIn(' rounds', out)
 
-    def test_one_fence_where_the_launcher_knows_the_hosts(self):
+    def test_one_fence_if_the_launcher_reports_the_hosts(self):
         n = 2 * self.n_hosts
         for knows, eager, start in ((True, 64, f'fences=1 reads={n - 1}'), (True, 0, 'fences=1 reads=1'),
                                     (False, 64, f'fences=2 reads={2 * n - 2}'), (False, 0, f'fences=2 reads={n - 1}')):

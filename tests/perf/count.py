@@ -88,7 +88,7 @@ def run(program, turns):
         out = pathlib.Path(folder) / "callgrind"
         command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}",
                    program, str(turns)]
-        # What a user's environment asks of LCI is not what is to be counted.
+        # Settings in the user's environment would change the numbers.
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("LCI_", "PMI_"))}
         done = subprocess.run(command, env=environment, capture_output=True, text=True,
                               timeout=240, check=False)

@@ -18,7 +18,7 @@ class Reading(unittest.TestCase):
     def test_each_part_has_a_budget(self):
         self.assertEqual(set(count.budgets()), set(count.PARTS))
 
-    def test_what_is_over_its_budget_is_named(self):
+    def test_posts_over_their_budget_are_named(self):
         counted = {p: 0.0 for p in count.PARTS}
         self.assertEqual(count.over_budget(counted), [])
         counted["cq_pop"] = 1e9
@@ -50,7 +50,7 @@ class Budgets(unittest.TestCase):
             with self.subTest(part=part):
                 self.assertGreater(instructions, 4)
 
-    def test_budgets_stay_within_what_was_promised(self):
+    def test_budgets_do_not_exceed_the_promised_numbers(self):
         self.assertLessEqual(count.budgets()["post_am"], 200)
         self.assertLessEqual(count.budgets()["progress_am_16"], 150)
 

@@ -1,4 +1,4 @@
-// What a network has taken in hand is not lost if there is no memory: space for its events is reserved before.
+// Networks reserve space for events before they remove them from their source, so no event is lost without memory.
 #include <catch2/catch.hpp>
 
 #include <new>
@@ -76,7 +76,7 @@ TEST_CASE("deferred entries need no memory within the reserved space, also while
   CHECK(seen == std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3});
 }
 
-TEST_CASE("the rest of a poll is kept without memory if a handler throws", "[sim]") {
+TEST_CASE("if a handler throws, the other events of the poll are stored without memory", "[sim]") {
   deferred_events events;
   deferred_events::list<int> list;
   events.reserve(list, 8);

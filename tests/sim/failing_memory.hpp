@@ -14,23 +14,11 @@
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/direct_paths.hpp"
 #include "network/fabric.hpp"
+#include "tests/support/failing_memory.hpp"
 
 namespace sim_test {
 
-/// While an object of this class exists, operator new fails for sizes of at least `smallest` bytes. The first `good`
-/// such calls succeed, the next `bad` calls fail, and all later ones succeed.
-class failing_memory {
- public:
-  static constexpr long for_ever = 1L << 60;
-
-  explicit failing_memory(size_t smallest = 0, long good = 0, long bad = for_ever);
-  ~failing_memory();
-  failing_memory(const failing_memory&) = delete;
-  failing_memory& operator=(const failing_memory&) = delete;
-
-  /// The number of failures of the current object, or of the last one if there is none.
-  static long failures();
-};
+using lci_test::failing_memory;
 
 /// An allocator that knows its blocks.
 struct counting_allocator final : lci::allocator_base_t {

@@ -103,7 +103,7 @@ void mixed_job::add_matched_pair() {
   operation& send = send_first ? first : second;
   operation& recv = send_first ? second : first;
   // If the policy compares tags, the tag identifies the send. Otherwise any message with the policy may match, so the
-  // buffer is large enough for all of them; the tag tells which one it was.
+  // buffer is large enough for all of them; the tag shows which one it was.
   send.tag = send.id;
   recv.tag = send.id;
   const bool by_tag = (static_cast<int>(policy) & 2) != 0;

@@ -1,5 +1,5 @@
-// Peers outside of the job in a simulated world: runtimes that are jobs of their own, driven by one
-// thread over a network that delays and refuses.
+// Peers outside of the job. Each runtime is a job of its own; one thread makes progress on all, over a simulated
+// network that delays messages and refuses posts.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -22,7 +22,8 @@ struct settings {
   bool rma = true;
 };
 
-/// A runtime that is a job of its own, and the failures that it has reported.
+/// A runtime that is a job of one rank. Owns its completion objects: `cq` gets active messages, `ends` the ends of
+/// operations. `failed`: the ranks whose failure progress() has reported.
 class station {
  public:
   explicit station(const settings& s) {
@@ -70,6 +71,7 @@ class station {
   std::vector<int> failed;
 };
 
+/// Makes progress on all stations until `until()` returns true.
 template <class Condition>
 void run(const std::vector<station*>& all, Condition until) {
   for (int i = 0; i < 200'000; ++i) {
@@ -79,19 +81,21 @@ void run(const std::vector<station*>& all, Condition until) {
   FAIL("the job makes no progress any more");
 }
 
-/// The ids of `from` at `to`, and of `to` at `from`.
+/// The two ids of a connection: by `there`, `from` posts to `to`; by `here`, `to` posts to `from`.
 struct pair_of_ids {
   int there, here;
 };
 
-pair_of_ids link(station& from, station& to, const std::vector<station*>& all) {
+/// Connects `from` to `to`.
+
+pair_of_ids connect(station& from, station& to, const std::vector<station*>& all) {
   auto s = lci::connect_x(to.address()).local_comp(from.ends).user_context(&from).runtime(from.rt)();
   REQUIRE(s.is_posted());
   run(all, [&] { return (s = lci::cq_pop_x(from.ends).runtime(from.rt)()).is_done(); });
   REQUIRE(s.error.is_done());
   REQUIRE(s.user_context == &from);
   const int peer = s.rank;
-  // The other side learns the id by the first message.
+  // `to` gets the id with the first message.
   char hello = 'h';
   lci::status_t sent;
   run(all, [&] {
@@ -110,6 +114,7 @@ std::vector<char> pattern(size_t size, int seed) {
   return data;
 }
 
+/// Tests an active message, a send, a put and a get from `from` to `to`.
 void exchange(station& from, station& to, pair_of_ids ids, size_t size, const std::vector<station*>& all) {
   const auto data = pattern(size, static_cast<int>(size));
   std::vector<char> buffer(size), read(size);
@@ -149,6 +154,7 @@ void exchange(station& from, station& to, pair_of_ids ids, size_t size, const st
   lci::deregister_memory_x(&mr).runtime(to.rt)();
 }
 
+/// Whether posts to this id throw, since no connection has it.
 bool is_refused(station& s, int peer) {
   char byte = 0;
   try {
@@ -172,7 +178,7 @@ TEST_CASE("separately started runtimes communicate by all operations, and discon
       station server(how), a(how), b(how);
       const std::vector<station*> all{&server, &a, &b};
       world = lci::network::sim::world::current();
-      const pair_of_ids to_a = link(a, server, all), to_b = link(b, server, all);
+      const pair_of_ids to_a = connect(a, server, all), to_b = connect(b, server, all);
       CHECK(to_a.here != to_b.here);
       for (const size_t size : {size_t{8}, size_t{3000}, size_t{60'000}}) {
         exchange(a, server, to_a, size, all);
@@ -201,7 +207,7 @@ TEST_CASE("operations in flight to a peer that disconnects end once, and none of
       pair_of_ids ids{};
       run(all, [&] {  // retry: the server may not have released the id yet
         try {
-          ids = link(client, server, all);
+          ids = connect(client, server, all);
           return true;
         } catch (const lci::resource_error&) {
           return false;
@@ -248,7 +254,7 @@ TEST_CASE("operations in flight to a peer that disconnects end once, and none of
     // The last client: the receive gets only its message.
     station client(how);
     const std::vector<station*> all{&server, &client};
-    const pair_of_ids ids = link(client, server, all);
+    const pair_of_ids ids = connect(client, server, all);
     char sent = 'n', got = 0;
     lci::post_recv_x(ids.here, &got, 1, 6, server.ends).allow_retry(false).runtime(server.rt)();
     lci::post_send_x(ids.there, &sent, 1, 6, lci::COMP_NULL_RETRY).allow_retry(false).runtime(client.rt)();
@@ -267,7 +273,7 @@ TEST_CASE("a peer outside of the job that dies is a failure, and disconnect free
       station client(how);
       const int number = world->size() + visit;  // stations are numbered in the order of their creation
       const std::vector<station*> all{&server, &client};
-      const pair_of_ids ids = link(client, server, all);
+      const pair_of_ids ids = connect(client, server, all);
       std::vector<char> large(40'000);
       lci::post_send_x(ids.here, large.data(), large.size(), 5, server.ends)
           .allow_retry(false)
@@ -292,7 +298,7 @@ TEST_CASE("a peer outside of the job that dies is a failure, and disconnect free
 TEST_CASE("a refused connection is reported, and connecting to an absent peer does not wait") {
   station closed({.accept = false}), full({.max_peers = 1}), a({}), b({});
   const std::vector<station*> all{&closed, &full, &a, &b};
-  link(a, full, all);
+  connect(a, full, all);
   for (station* to : {&closed, &full}) {
     REQUIRE(lci::connect_x(to->address()).local_comp(b.ends).runtime(b.rt)().is_posted());
     lci::status_t s;

@@ -45,7 +45,7 @@ int ends_at_once(lci::comp_semantic_t semantic, bool allow_retry, uint64_t seed)
 
 }  // namespace
 
-TEST_CASE("a put or get that the target refuses ends as failed, whatever the number of pieces left") {
+TEST_CASE("a put or get that the target refuses ends as failed, for any number of outstanding pieces") {
   const lci::global_attr_t before = lci::get_g_default_attr();
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     lci::global_attr_t attr = before;

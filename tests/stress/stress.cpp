@@ -1,5 +1,5 @@
-// Rounds of traffic until the time is up: LCI_STRESS_SECONDS for each test case (default: 2, or 4 with a sanitizer, and
-// ten times as many with --long).
+// Rounds of random traffic by four threads of each rank. Each case lasts LCI_TEST_STRESS_SECONDS (default: 2, or 4 with a
+// sanitizer, and ten times as many with --long).
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -9,7 +9,7 @@
 namespace {
 
 double seconds_to_run() {
-  const char* s = std::getenv("LCI_STRESS_SECONDS");
+  const char* s = std::getenv("LCI_TEST_STRESS_SECONDS");
   if (s != nullptr) return std::atof(s);
   return (lci_test::time_scale > 1 ? 4.0 : 2.0) * lci_test::long_runs();
 }
@@ -36,6 +36,6 @@ void run(int threads, bool shared) {
 
 }  // namespace
 
-TEST_CASE("everything at once from four threads that share a device", "[stress]") { run(4, true); }
+TEST_CASE("operations of all kinds at once from four threads that share a device", "[stress]") { run(4, true); }
 
-TEST_CASE("everything at once from four threads with a device each", "[stress]") { run(4, false); }
+TEST_CASE("operations of all kinds at once from four threads with a device each", "[stress]") { run(4, false); }

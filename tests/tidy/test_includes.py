@@ -120,7 +120,7 @@ class Includes(unittest.TestCase):
         """What happens with its operations belongs beside their subject, not into its class."""
         self.assertLess(len(tree.text(tree.SOURCE / "lib/core/device/device.hpp").splitlines()), 150)
 
-    def test_what_lies_above_the_fabrics_takes_each_by_its_one_header(self):
+    def test_code_above_the_fabrics_includes_one_header_of_each(self):
         """The files of network/ itself: the contract takes no fabric; who opens networks, one header of each."""
         contract = PUBLIC + ("lib/base/", "network/exchange.hpp", "network/fabric.hpp")
         opens = contract + ("network/open.hpp", "network/routed/choice.hpp", "network/routed/context.hpp",

@@ -16,7 +16,7 @@ using lci::network::peer_state;
 
 namespace {
 
-/// Records failures; throws at the first one if asked to.
+/// Records failures; throws at the first one if the test wants that.
 class listener final : public lci::network::event_sink {
  public:
   explicit listener(bool throws = false) : throws_(throws) {}

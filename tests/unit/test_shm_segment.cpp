@@ -1,4 +1,5 @@
-// A peer's segment is found by its process and descriptor; the end of its process is detected.
+// Mapping the segment of a peer, which its address names by process and descriptor, and detecting that the process has
+// ended.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>

@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The device of rank 0. It watches the process of rank 1, which lives but does not accept connections to its device.
+/// The device of rank 0. It watches the process of rank 1, which runs but does not accept connections to its device.
 struct suspected_peer {
   static lci::net_context_attr_t watching() {
     lci::net_context_attr_t attr = attributes(131072);
@@ -69,7 +69,7 @@ TEST_CASE("a peer that closes its device before the connection by which its proc
   CHECK(d.sink.ends.empty());
 }
 
-TEST_CASE("a peer that lives and does not listen has freed its device", "[unit]") {
+TEST_CASE("a peer whose process runs and does not listen has freed its device", "[unit]") {
   suspected_peer d;
   d.poll_for(milliseconds(1000));
   CHECK(d.sink.failures.empty());
@@ -119,7 +119,7 @@ TEST_CASE("a peer whose device counts this rank as failed has failed", "[unit]")
   CHECK(d.sink.ends.empty());
 }
 
-TEST_CASE("a peer that lives and counts as failed is notified", "[unit]") {
+TEST_CASE("a peer whose process runs and that counts as failed is notified", "[unit]") {
   suspected_peer d;
   const std::string& offered = d.exchange.mine.front();
   const socket_handle peer(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

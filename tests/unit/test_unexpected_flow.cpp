@@ -58,7 +58,7 @@ TEST_CASE("numbers of pause requests may wrap around") {
 
 TEST_CASE("a rank that is paused by a peer that it has paused grants the peer the limit once more") {
   unexpected_flow f(1, 1000);
-  CHECK(f.give_more(0).number == 0);  // the peer was not asked to pause
+  CHECK(f.give_more(0).number == 0);  // the peer is not paused
   CHECK(f.add(0, 1500).number == 1);
   const auto go_on = f.give_more(0);
   CHECK(go_on.number == 2);
@@ -78,7 +78,7 @@ TEST_CASE("the last refusal that closes a cycle begins a search, which each rank
     f.pass_on(begun_by, number, [&](int peer) { to.push_back(peer); });
     return to;
   };
-  CHECK(f.note_refusal(1) == 0);  // the peer has not asked this rank to pause
+  CHECK(f.note_refusal(1) == 0);  // the peer has not paused this rank
   CHECK(passed_on(3, 1).empty());
   CHECK(f.receive(1, {1, true}) == 1);
   CHECK(passed_on(3, 2).empty());  // no send of this rank was refused

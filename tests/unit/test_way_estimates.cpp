@@ -42,7 +42,7 @@ result run(way_estimates& e, machine& m, way usual, int n_messages) {
 
 }  // namespace
 
-TEST_CASE("the first messages take the usual way", "[unit][ways]") {
+TEST_CASE("the first messages are transferred by the default method", "[unit][ways]") {
   for (const way usual : {way::fragments, way::remote_access}) {
     way_estimates e;
     for (uint32_t i = 0; i < way_estimates::round; ++i) {

@@ -28,7 +28,7 @@ concept collective_operation = std::is_copy_constructible_v<Op> && requires(Op& 
 
 namespace detail {
 
-/// First in, first out, linked through `next`. Allocates no memory, does not own the items. Not thread-safe.
+/// A FIFO queue of objects with a member `next`. Does not own them. Allocates no memory. Not thread-safe.
 template <class T>
 class intrusive_queue {
  public:
@@ -98,7 +98,7 @@ class operation_awaiter : private pending_operation {
       }
     };
   }
-  /// Must not be moved once it is awaited.
+  /// An object must not be moved after it was awaited: the operation refers to it.
   operation_awaiter(operation_awaiter&&) = default;
 
   bool await_ready() { return begin(coroutine_); }

@@ -18,7 +18,7 @@ struct free_handle {
   { free_object(&handle); }
 };
 
-/// The same for objects whose free operation needs a runtime.
+/// Deleter of objects whose free operation needs a runtime.
 template <class Handle>
 requires requires(Handle handle, runtime_t runtime) { free_object(&handle, runtime); }
 struct free_handle<Handle> {

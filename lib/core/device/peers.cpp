@@ -20,7 +20,9 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// A connection attempt. The device's context connects; progress of the device checks the state.
+/// A connection attempt by the device's context. Owned by a connect() that blocks and polls state(), else by the list
+/// of deferred work, which calls run() until the peer is connected or the attempt has failed; run() then signals the
+/// completion object and deletes the attempt. Used by one thread at a time.
 struct attempt : deferred_task {
   attempt(device& d, clock::time_point until, comp_impl_t* c, void* context)
       : deferred_task(run), by(d), deadline(until), comp(c), user_context(context) {}
@@ -57,7 +59,8 @@ struct attempt : deferred_task {
     }
     const bool made = now.what == network::contact::state::made;
     if (!made) log_warning("connect: " + now.reason);
-    // Also if the handler throws; a drained device has signalled everything.
+    // In a destructor, since the handler may throw; after signal(), since a device is drained only when all completion
+    // objects have been signalled.
     struct ending {
       device& of;
       ~ending() {

@@ -11,7 +11,8 @@
 
 namespace lci::core {
 
-/// A ring that doubles when it is full. Used under its bucket's lock.
+/// A ring that doubles when it is full. Does not own the entries. Owned by a bucket of a matching engine, whose lock
+/// protects it.
 class entry_queue {
  public:
   bool empty() const { return size_ == 0; }

@@ -16,8 +16,8 @@ struct unexpected {
   tag_t tag;
   size_t size;  // of the whole message
   bool rendezvous;
-  bool cancelled;      // its data won't come: the sender's device, or the one here that it came through, has ended
-  int device_uid;      // where it came from, and the answer to an RTS goes
+  bool cancelled;      // of an RTS: no data will follow, since the sender's device or `device_uid` was freed
+  int device_uid;      // the device that has received it, and sends the answer to an RTS
   wire::rts_body rts;  // of an eager one: `operation` only
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
   size_t memory() const { return sizeof(unexpected) + (rendezvous ? 0 : size); }

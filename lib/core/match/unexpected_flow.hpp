@@ -15,8 +15,8 @@
 
 namespace lci::core {
 
-/// A receiver counts the bytes of unexpected messages of each peer. Above the limit it asks the
-/// peer to pause; at half of it, to resume. The limit may be exceeded by messages in flight.
+/// A receiver counts the bytes of unexpected messages of each peer. Above the limit it requests that the peer pause; at
+/// half of it, that it resume. The limit may be exceeded by messages in flight.
 ///
 /// Two ranks that send to each other without receiving would pause each other for ever. So a rank whose send
 /// is refused by a peer that it has paused itself allows that peer as many bytes again (give_more()): both continue.
@@ -109,7 +109,8 @@ class unexpected_flow {
 
   /// Whether the peer has paused this device's sends.
   bool is_paused_by(int peer) const { return peers_.get()[peer].paused_by.load(std::memory_order_relaxed); }
-  /// Receives a pause message from the peer. Returns by how much the number of peers that pause this device has changed.
+  /// Receives a pause message from the peer. Returns by how much the number of peers that pause this device has
+  /// changed.
   LCI_COLD int receive(int peer, pause_message m) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);

@@ -52,7 +52,7 @@ class packet_pool : public object_memory<packet_pool, true> {
   /// Null if neither the thread's deque, nor fresh memory, nor one victim has a packet.
   packet* get();
   void put(packet* p);
-  /// The same, inlined, for get_upacket() and put_upacket().
+  /// get() and put(), inlined for get_upacket() and put_upacket().
   LCI_ALWAYS_INLINE packet* get_inline() {
     deque& mine = local();
     {

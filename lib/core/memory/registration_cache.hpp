@@ -66,7 +66,7 @@ class registration_cache {
   bool usable(const entry& e);
   bool keepable(const entry& e) const { return most_.trust || (e.watched && !e.pages.changed()); }
   network::registration take(entry& e, uint64_t begin, uint64_t end);
-  /// For an entry that has lost its last user.
+  /// Called when an entry has no user any more: keeps it for later users, or removes it.
   void keep_or_retire(entry& e, entries& dead);
   /// Removes the entry from tree_.
   void unlist(entry& e);

@@ -32,8 +32,8 @@ enum class counted : uint8_t {
   count
 };
 
-/// Thread-safe. Accesses are relaxed: a reader that knows of a message through other synchronization sees it counted,
-/// and no other data is read because of a count.
+/// The counts of one device. Owned by the device's observer. Thread-safe. Accesses are relaxed: a reader that knows of
+/// a message through other synchronization sees it counted, and no other data is read because of a count.
 class counters {
  public:
   explicit counters(int n_ranks) : rows_(static_cast<size_t>(n_ranks) + 1) {}

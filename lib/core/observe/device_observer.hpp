@@ -11,7 +11,7 @@
 
 namespace lci::core {
 
-/// Only devices with counters or a trace have one. Thread-safe.
+/// What a device with counters or a trace reports to. Owned by the device. Thread-safe.
 struct device_observer {
   std::unique_ptr<counters> counts;  // null: not counted
   std::shared_ptr<latencies> times;  // set with `counts`; shared with receives that outlive the device

@@ -12,7 +12,8 @@
 
 namespace lci::core {
 
-/// Thread-safe; accesses are relaxed, as those of `counters`.
+/// Histograms of one device. Owned by the device's observer, and by receives that exist longer than the device.
+/// Thread-safe; accesses are relaxed, since no other data is read because of a count.
 class latencies {
  public:
   static constexpr int n_kinds = 6;

@@ -17,8 +17,8 @@
 
 namespace lci::core {
 
-/// Thread-safe except for construction and destruction. Each thread has a buffer of its own; when it is full, the
-/// oldest events are overwritten.
+/// Collects the events of a runtime, which owns it. Thread-safe except for construction and destruction. Each thread
+/// has a buffer of its own; when it is full, the oldest events are overwritten.
 class tracer {
  public:
   /// Events go to "<prefix>.<rank>.json"; a later runtime of the same process and rank writes

@@ -15,7 +15,8 @@ LCI_COLD inline void fill_shaped(operation& op, const void* data, size_t size) {
   op.shape.reset();
 }
 
-/// Of a receive without a buffer: copies the message into memory of its own. Without memory its size is 0.
+/// Completes a receive with `allocate`: copies the message into memory that is allocated for it. If there is no memory,
+/// the size in the status is 0.
 status_t fill_allocated(device& d, const operation& op, int peer, tag_t tag, const void* data, size_t size);
 
 /// Copies the message into the receive's buffer, truncated to its size; returns the status to report. `d` is the device

@@ -143,7 +143,7 @@ class operation_table {
     if (LCI_LIKELY(op != nullptr)) op->status = status_t(errorcode_t::done);
     return op;
   }
-  /// The same, but the caller sets `status`.
+  /// allocate() without initializing `status`, which the caller sets.
   operation* allocate_blank() {
     cache* c = own_cache();
     if (LCI_UNLIKELY(c == nullptr || c->head == nullptr)) return allocate_slowly();
@@ -230,7 +230,7 @@ class operation_table {
   LCI_NOINLINE void release_slowly(operation* op);
   /// The calling thread's cache, allocated at need; null without memory.
   cache* local(std::unique_lock<spinlock>& shared_guard);
-  /// For a thread that can't allocate a cache.
+  /// Called by a thread that has no cache, since there was no memory for it.
   void release_to_shared_list(operation* op);
   /// Moves a batch from the shared list to the cache, allocating a slab if the list is empty. False: no memory, or as
   /// many slabs as an index can name.

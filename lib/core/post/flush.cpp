@@ -24,14 +24,16 @@ bool flush_tracker::flushed(int rank, uint64_t generation) {
   if (now == generation) {
     if (none(0, rank) && none(1, rank)) return true;
     if (!none(1 - parity, -1)) return false;
-    // If another thread was first, the next generation has begun.
+    // If this fails, another thread has begun the next generation.
     generation_.compare_exchange_strong(now, generation + 1, std::memory_order_relaxed);
     now = generation_.load(std::memory_order_relaxed);
   }
   return now > generation + 1 || none(parity, rank);
 }
 
-/// A flush in the list of deferred work, which polls it.
+/// A flush that was not complete when it was posted. The list of deferred work owns it, and calls run() until the flush
+/// is complete or the device closes; run() then signals the completion object and deletes the flush. Any thread that
+/// makes progress may call run(), one at a time.
 struct waiting_flush : deferred_task {
   waiting_flush(device& d, comp_impl_t* c, const status_t& s, uint64_t g)
       : deferred_task(run), of(d), comp(c), status(s), generation(g) {}
@@ -51,7 +53,8 @@ struct waiting_flush : deferred_task {
     }
     const int peer = flush->status.rank;
     if (peer >= 0 && d.failures.may_be_any() && d.failures.has_failed(peer)) flush->status.error = errorcode_t::fatal;
-    // A destructor, as the handler may throw. Runs after signal(): a drained device has signalled everything.
+    // In a destructor, since the signalled handler may throw; after signal(), since a device is drained only when all
+    // completion objects have been signalled.
     struct ending {
       device& of;
       ~ending() {
@@ -66,7 +69,7 @@ struct waiting_flush : deferred_task {
 
 namespace {
 
-/// Signals once all operations to `status.rank` (negative: to all ranks) that began before `generation` was read
+/// Signals `comp` when all operations to `status.rank` (negative: to all ranks) that began before `generation` was read
 /// have ended.
 void signal_when_flushed(device& d, comp_impl_t* comp, const status_t& status, uint64_t generation) {
   auto flush = std::make_unique<waiting_flush>(d, comp, status, generation);

@@ -14,9 +14,9 @@ namespace lci::core {
 
 class runtime;
 
-/// Thread-safe. An id is reused as late as possible. The order of allocation is: ids returned by disconnect(), oldest
-/// first; ids never used; ids of peers that closed the connection themselves, since messages that such a peer has
-/// sent can be received until its id is reused.
+/// The peers of a runtime, which owns this object. Thread-safe. An id is reused as late as possible. The order of
+/// allocation is: ids returned by disconnect(), oldest first; ids never used; ids of peers that closed the connection
+/// themselves, since messages that such a peer has sent can be received until its id is reused.
 class external_peers final : public network::external_peer_book {
  public:
   external_peers(runtime& rt, int first, int capacity, bool accepts);
@@ -25,8 +25,8 @@ class external_peers final : public network::external_peer_book {
   void on_connected(int peer) override;
   void retire(int peer, network::departure how) override;
 
-  /// Whether posts to the peer are allowed. Sequentially consistent: a thread that files an operation on the peer
-  /// asks afterwards; a thread that ends the operations on the peer calls end() before (open_gate()).
+  /// Whether posts to the peer are allowed. Sequentially consistent: a thread that adds an operation on the peer
+  /// checks this afterwards; a thread that ends the operations on the peer calls end() before (open_gate()).
   bool connected(int peer) const { return at(peer).load(std::memory_order_seq_cst) == state::connected; }
   /// Afterwards connected() is false.
   void end(int peer, network::departure how);
@@ -47,7 +47,7 @@ class external_peers final : public network::external_peer_book {
   std::mutex mutex_;
   std::deque<int> returned_;  // under mutex_, the oldest first
   std::deque<int> left_;      // under mutex_, the oldest first
-  int n_used_ = 0;            // under mutex_: ids that were ever given out
+  int n_used_ = 0;            // under mutex_: ids that were ever assigned
 };
 
 }  // namespace lci::core

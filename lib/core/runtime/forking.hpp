@@ -11,7 +11,7 @@ class device;
 /// devices listed here.
 void list_for_forks(device& d);
 void unlist_for_forks(device& d) noexcept;
-/// In a child that starts anew: the listed devices are the parent's.
+/// Called in a child that calls restart_after_fork(): removes all devices from the list, since they are the parent's.
 void forget_listed_devices() noexcept;
 
 }  // namespace lci::core

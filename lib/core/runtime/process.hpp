@@ -5,12 +5,12 @@
 
 namespace lci::core {
 
-/// Counted. The first call reads rank and number of ranks from the bootstrap that a runtime with these attributes
-/// would use. Throws bootstrap_error, without counting the call. All functions here are thread-safe.
+/// Calls are counted. The first one reads rank and number of ranks from the bootstrap that a runtime with these
+/// attributes would use. Throws bootstrap_error, without counting the call. All functions here are thread-safe.
 void initialize_process(const runtime_attr_t& attr, const net_context_attr_t& net_attr);
 /// Undoes one initialize_process(); without one, does nothing.
 void finalize_process();
-/// Undoes all of them, in a forked child that starts anew.
+/// Undoes all calls of initialize_process(), in a forked child that calls restart_after_fork().
 void forget_process();
 
 /// -1 before initialize_process(), and where each runtime has ranks of its own.

@@ -1,4 +1,4 @@
-// The bells of progress threads.
+// Wakes the progress threads of a runtime.
 #pragma once
 
 #include <algorithm>

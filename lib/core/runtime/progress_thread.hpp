@@ -44,8 +44,10 @@ class progress_worker {
   std::thread thread_;  // last: starts when all other members are initialized
 };
 
-/// The resource. Does not own the devices. Thread-safe except for destruction. Must not be changed inside a handler,
-/// which may run in a progress thread, which would then wait for itself.
+/// The object behind a progress_thread_t: its operating system threads, and the devices that they serve. Owned by the
+/// program, or by the runtime with the attribute `progress_thread`. Does not own the devices. Thread-safe except for
+/// destruction. Must not be changed inside a handler, which may run in a progress thread, which would then wait for
+/// itself.
 class progress_thread : public object_memory<progress_thread, true> {
  public:
   explicit progress_thread(const progress_thread_attr_t& a) : attr(a) {}

@@ -64,7 +64,7 @@ class rcomp_table {
   /// Ends a registration or a reservation; the slot's next handle differs. Throws
   /// invalid_argument_error if `rcomp` is neither.
   void remove(rcomp_t rcomp);
-  /// The same, if `comp` is still registered there.
+  /// remove(), unless `comp` is no longer the object that is registered there.
   void remove_of(const comp_impl_t* comp, rcomp_t rcomp);
   /// Ends all registrations, in all tables, of an object that is about to be freed.
   static void end_all_of(const comp_impl_t* comp);

@@ -32,7 +32,7 @@ void* local_memory::allocate(size_t bytes) noexcept {
   if (h == nullptr) {
     h = static_cast<header*>(std::aligned_alloc(unit, size));
     if (h == nullptr) return nullptr;
-    // Small pages serve, too: so a refusal is no error.
+    // Huge pages are an optimization, so a refusal is not an error.
     if (is_large) madvise(h, size, MADV_HUGEPAGE);
     h->size = size;
   }
@@ -50,7 +50,7 @@ void local_memory::release(void* p) noexcept {
         kept_bytes_ += h->size;
         return;
       } catch (...) {
-        // No memory for the list: the block is given back.
+        // There is no memory for the list: the block is freed below.
       }
     }
   }

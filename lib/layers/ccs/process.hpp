@@ -199,7 +199,7 @@ inline bool is_node(const process& p, const char* function, CCS_node_t node) {
   return refuse_node(p, function, node);
 }
 
-// Called by `arrivals` for each message. Defined in messages.cpp and services.cpp.
+/// Handle an active message that has arrived: the first one for the program's handlers, the second one for CCS itself.
 void receive_for_handlers(process& p, const lci::status_t& s);
 void receive_for_ccs(process& p, const lci::status_t& s);
 /// Runs the program's handler of a message.

@@ -63,7 +63,7 @@ void release(const char* function, const char* what, void** pointer) {
   *pointer = nullptr;
 }
 
-/// For arguments that must not be null.
+/// Ends the program if a required pointer argument is null.
 inline void require(const char* function, const char* argument, const void* value) {
   if (__builtin_expect(value == nullptr, 0)) fail(function, "%s is NULL, but must not be", argument);
 }

@@ -115,7 +115,7 @@ void arrival_ports::port::signal(lci::status_t s) {
 
 void arrival_ports::deliver(LCI_endpoint_s& endpoint, port::role role, const lci::status_t& s) {
   if (LCI_LIKELY(role == port::role::in_place)) return arrive(*endpoint.default_comp, s);
-  if (role == port::role::steps) return take_step(endpoint, s);
+  if (role == port::role::steps) return handle_step(endpoint, s);
   count_delivered(endpoint.id);
   role == port::role::packets ? deliver_medium(*endpoint.default_comp, s, s.buffer, s.size)
                               : deliver_long(*endpoint.default_comp, s);

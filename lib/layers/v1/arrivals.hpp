@@ -25,23 +25,25 @@ void arrive(comp& to, const lci::status_t& status);
 /// target looks the handle up, and reports an error if it has no such object. Throws if no rank can have that number.
 lci::rcomp_t remote_handle(uintptr_t remote_completion);
 
-/// The remote completion handles behind LCI_DEFAULT_COMP_REMOTE, the same at all ranks, and the endpoints that they
-/// lead to. Messages for an endpoint that does not exist yet wait for it. Thread-safe.
+/// The remote completion handles behind LCI_DEFAULT_COMP_REMOTE, which are the same at all ranks, and the endpoints
+/// that get their messages. A message for an endpoint that does not exist yet is stored. A member of the world.
+/// Thread-safe.
 class arrival_ports {
  public:
-  /// Registers the ports; all ranks do so first of all.
+  /// Registers the handles. All ranks do this before they register others, so that the numbers are equal.
   void open(lci::runtime_t runtime);
 
-  /// For short messages, placed ones and signals, which are read where they have arrived.
+  // Remote completion handles to which peers send:
+  /// short messages, puts into memory, and signals; read in place.
   lci::rcomp_t in_place = 0;
-  /// For medium messages, which become packets.
+  /// medium messages; delivered in packets.
   lci::rcomp_t packets = 0;
-  /// For long messages, which become memory of malloc().
+  /// long messages; delivered in memory of malloc().
   lci::rcomp_t memory = 0;
-  /// For the steps of iovecs.
+  /// steps of iovecs.
   lci::rcomp_t steps = 0;
 
-  /// Makes an endpoint known, and delivers what has waited for it.
+  /// Adds an endpoint, and delivers the messages that were stored for it.
   void add(LCI_endpoint_s* endpoint);
   void remove(LCI_endpoint_s* endpoint);
   /// Null if there is none. Takes no lock.

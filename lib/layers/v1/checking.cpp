@@ -9,12 +9,12 @@ namespace v1 {
 
 namespace {
 
-using thing = handle_table::thing;
+using handle_kind = handle_table::kind;
 
-void remember(const void* p, thing what) {
+void add_handle(const void* p, handle_kind what) {
   if (checking() && detail::current != nullptr) detail::current->handles.add(p, what);
 }
-void forget_thing(const void* p) {
+void remove_handle(const void* p) {
   if (checking() && detail::current != nullptr) detail::current->handles.remove(p);
 }
 
@@ -27,7 +27,7 @@ void forget_thing(const void* p) {
   throw lci::invalid_argument_error(text);
 }
 
-void require(const char* name, const void* p, thing what, const char* kind, const char* maker) {
+void require(const char* name, const void* p, handle_kind what, const char* kind, const char* maker) {
   if (p == nullptr) misuse("%s is NULL, but must be %s: %s() makes one", name, kind, maker);
   if (!checking()) return;
   const handle_table::state now = the_world().handles.find(p, what);
@@ -36,7 +36,9 @@ void require(const char* name, const void* p, thing what, const char* kind, cons
   misuse("%s = %p is not %s: pass what %s() has made", name, p, kind, maker);
 }
 
-void require_device(LCI_device_t device) { require("device", device, thing::device, "a device", "LCI_device_init"); }
+void require_device(LCI_device_t device) {
+  require("device", device, handle_kind::device, "a device", "LCI_device_init");
+}
 
 void require_buffer(const char* name, const void* address, size_t length) {
   if (address == nullptr && length > 0)
@@ -45,7 +47,7 @@ void require_buffer(const char* name, const void* address, size_t length) {
 
 void require_registered(const char* name, const LCI_endpoint_s& ep, const LCI_lbuffer_t& b) {
   if (b.segment == nullptr || b.length == 0) return;
-  require("segment", b.segment, thing::segment, "a segment", "LCI_memory_register");
+  require("segment", b.segment, handle_kind::segment, "a segment", "LCI_memory_register");
   if (b.segment->mr.is_empty())
     misuse(
         "%s.segment = %p is memory of another rank (LCI_segment_deserialize): pass one of LCI_memory_register(), or "
@@ -67,14 +69,14 @@ void require_registered(const char* name, const LCI_endpoint_s& ep, const LCI_lb
 
 }  // namespace
 
-void know(LCI_device_t device) { remember(device, thing::device); }
-void know(LCI_endpoint_t endpoint) { remember(endpoint, thing::endpoint); }
-void know(LCI_plist_t plist) { remember(plist, thing::plist); }
-void know(LCI_segment_t segment) { remember(segment, thing::segment); }
-void forget(LCI_device_t device) { forget_thing(device); }
-void forget(LCI_endpoint_t endpoint) { forget_thing(endpoint); }
-void forget(LCI_plist_t plist) { forget_thing(plist); }
-void forget(LCI_segment_t segment) { forget_thing(segment); }
+void record_created(LCI_device_t device) { add_handle(device, handle_kind::device); }
+void record_created(LCI_endpoint_t endpoint) { add_handle(endpoint, handle_kind::endpoint); }
+void record_created(LCI_plist_t plist) { add_handle(plist, handle_kind::plist); }
+void record_created(LCI_segment_t segment) { add_handle(segment, handle_kind::segment); }
+void record_freed(LCI_device_t device) { remove_handle(device); }
+void record_freed(LCI_endpoint_t endpoint) { remove_handle(endpoint); }
+void record_freed(LCI_plist_t plist) { remove_handle(plist); }
+void record_freed(LCI_segment_t segment) { remove_handle(segment); }
 
 void check_device_to_free(const LCI_device_t* device) {
   if (device == nullptr) misuse("device is NULL, but must be the address of a device's handle");
@@ -91,7 +93,9 @@ void check_endpoint_to_free(const LCI_endpoint_t* endpoint) {
            static_cast<void*>(*endpoint));
 }
 
-void check_plist(LCI_plist_t plist) { require("plist", plist, thing::plist, "a property list", "LCI_plist_create"); }
+void check_plist(LCI_plist_t plist) {
+  require("plist", plist, handle_kind::plist, "a property list", "LCI_plist_create");
+}
 
 void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted, const char* maker) {
   const char* is = "";
@@ -116,7 +120,7 @@ void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted, c
 }
 
 void check_endpoint(LCI_endpoint_t endpoint) {
-  require("ep", endpoint, thing::endpoint, "an endpoint", "LCI_endpoint_init");
+  require("ep", endpoint, handle_kind::endpoint, "an endpoint", "LCI_endpoint_init");
 }
 
 void check_endpoint_to_make(const LCI_endpoint_t* endpoint, LCI_device_t device, LCI_plist_t plist) {
@@ -149,7 +153,7 @@ void check_result(const char* name, const void* out) {
 }
 
 void check_segment(LCI_segment_t segment) {
-  require("segment", segment, thing::segment, "a segment", "LCI_memory_register");
+  require("segment", segment, handle_kind::segment, "a segment", "LCI_memory_register");
 }
 
 void check_post(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag) {

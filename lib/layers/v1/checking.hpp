@@ -1,5 +1,6 @@
-// The checking mode (LCI_V1_CHECK=1): inspects arguments before anything is done. Each check throws
-// invalid_argument_error, which the function that was called reports.
+// Checks of the arguments of LCI v1.7's functions. Most of them are made only in the checking mode (LCI_V1_CHECK=1). A
+// check throws invalid_argument_error before the function has had any effect; the function reports the error.
+// Thread-safe.
 #pragma once
 
 #include <lci.h>
@@ -10,25 +11,25 @@
 
 namespace v1 {
 
-/// Remember an object that was created, or that it was freed. Without the mode they do nothing.
-void know(LCI_device_t device);
-void know(LCI_endpoint_t endpoint);
-void know(LCI_plist_t plist);
-void know(LCI_segment_t segment);
-void forget(LCI_device_t device);
-void forget(LCI_endpoint_t endpoint);
-void forget(LCI_plist_t plist);
-void forget(LCI_segment_t segment);
+/// Record that an object has been created, or that it will be freed now. No effect without the checking mode.
+void record_created(LCI_device_t device);
+void record_created(LCI_endpoint_t endpoint);
+void record_created(LCI_plist_t plist);
+void record_created(LCI_segment_t segment);
+void record_freed(LCI_device_t device);
+void record_freed(LCI_endpoint_t endpoint);
+void record_freed(LCI_plist_t plist);
+void record_freed(LCI_segment_t segment);
 
-// Also without the mode: functions that are called rarely.
+// Made without the checking mode, too, since the functions that call them are called rarely.
 void check_device_to_free(const LCI_device_t* device);
 void check_endpoint_to_free(const LCI_endpoint_t* endpoint);
 void check_plist(LCI_plist_t plist);
-/// For a handle that is none of the kind that the function takes.
+/// Reports a completion object of another kind than `wanted`; `maker`: the function that creates a valid one.
 [[noreturn, gnu::cold]] void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted,
                                               const char* maker);
 
-// In the mode.
+// Made in the checking mode only.
 void check_endpoint(LCI_endpoint_t endpoint);
 void check_endpoint_to_make(const LCI_endpoint_t* endpoint, LCI_device_t device, LCI_plist_t plist);
 void check_comp_to_make(LCI_device_t device, const LCI_comp_t* out);
@@ -42,7 +43,7 @@ void check_long(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuf
 void check_long_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer);
 void check_vector(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec);
 
-/// A call of LCI_progress(): throws if another thread is in one for the same device.
+/// Exists during a call of LCI_progress(). The constructor throws if another thread is in that function for the device.
 class checked_progress {
  public:
   explicit checked_progress(LCI_device_t device);

@@ -153,9 +153,9 @@ class comp_table {
   }
   /// Registers the object, which the table owns from then on, as remote completion. Returns its handle.
   LCI_comp_t add(comp* object);
-  /// Ends the object.
+  /// Ends the registration of the object, and frees it.
   void remove(comp& object);
-  /// All objects that are left.
+  /// Removes all objects.
   void clear();
 
  private:

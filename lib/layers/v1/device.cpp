@@ -38,7 +38,7 @@ LCI_device_t v1::make_device(world& w) {
     throw lci::resource_error("there are " + std::to_string(max_devices) +
                               " devices, more are not possible: free some, or let threads share one");
   }
-  know(d.get());
+  record_created(d.get());
   lci::barrier_x().runtime(w.runtime).device(d->core)();
   return d.release();
 }
@@ -51,13 +51,13 @@ void v1::end_device(world& w, LCI_device_t device) {
       if (endpoint == nullptr) continue;
       w.ports.remove(endpoint);
       --w.n_endpoints;
-      forget(endpoint);
+      record_freed(endpoint);
       delete endpoint;
     }
     w.devices[device->number] = nullptr;
     --LCI_NUM_DEVICES;
   }
-  forget(device);
+  record_freed(device);
   lci::free_device_x(&device->core).runtime(w.runtime)();
   lci::free_comp(&device->bell);
   delete device;
@@ -98,14 +98,14 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
   }
   e->id_bits = tag_of_id(e->id);
   e->counts = counts_offset(e->id);
-  know(e.get());
+  record_created(e.get());
   w.ports.add(e.get());
   return e.release();
 }
 
 void v1::end_endpoint(world& w, LCI_endpoint_t endpoint) {
   w.ports.remove(endpoint);
-  forget(endpoint);
+  record_freed(endpoint);
   std::lock_guard guard(w.mutex);
   endpoint->device->endpoints[endpoint->id % max_endpoints_of_device] = nullptr;
   --w.n_endpoints;

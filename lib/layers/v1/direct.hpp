@@ -38,7 +38,7 @@ LCI_ALWAYS_INLINE inline bool am_directly(const LCI_endpoint_s& ep, int rank, co
   return LCI_LIKELY(lci::detail::direct_am(a, unused));
 }
 
-/// The same for a send.
+/// Sends a matched message, if the core's fast path can. Returns false if nothing was sent.
 LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, const void* buffer, size_t size,
                                             space where, LCI_tag_t tag) {
   if (ep.core.p_impl == nullptr) __builtin_unreachable();

@@ -1,4 +1,4 @@
-// What the checking mode knows of handles that are addresses of objects.
+// The objects that the checking mode knows. It finds handles of freed objects, and addresses that are no handles.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace v1 {
 
-/// Live and freed objects by address. An address that was freed may be that of another object later. Part of the world.
-/// Thread-safe.
+/// The kind of each object that exists or was freed, by address. A later object may have the address of a freed one.
+/// A member of the world; does not own the objects. Thread-safe.
 class handle_table {
  public:
-  enum class thing : uint8_t { device, endpoint, plist, segment };
+  enum class kind : uint8_t { device, endpoint, plist, segment };
   enum class state : uint8_t { unknown, live, freed };
 
-  void add(const void* p, thing what) {
+  void add(const void* p, kind what) {
     std::lock_guard guard(mutex_);
     live_[p] = what;
     freed_.erase(p);
@@ -26,8 +26,8 @@ class handle_table {
     freed_[p] = found->second;
     live_.erase(found);
   }
-  /// Of an object of this kind; `unknown` also if the address is that of another kind.
-  state find(const void* p, thing what) const {
+  /// The state of the object of this kind at the address; `unknown` if only objects of other kinds had the address.
+  state find(const void* p, kind what) const {
     std::lock_guard guard(mutex_);
     if (const auto found = live_.find(p); found != live_.end() && found->second == what) return state::live;
     const auto before = freed_.find(p);
@@ -36,8 +36,8 @@ class handle_table {
 
  private:
   mutable std::mutex mutex_;
-  std::unordered_map<const void*, thing> live_;   // under mutex_
-  std::unordered_map<const void*, thing> freed_;  // under mutex_
+  std::unordered_map<const void*, kind> live_;   // under mutex_
+  std::unordered_map<const void*, kind> freed_;  // under mutex_
 };
 
 }  // namespace v1

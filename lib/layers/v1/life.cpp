@@ -1,4 +1,4 @@
-// Start and end.
+// LCI_initialize() and LCI_finalize().
 #include <lci.h>
 
 #include <memory>
@@ -42,8 +42,9 @@ void close(world& w) {
   free_records();
 }
 
-/// While one lives, runtimes get packets of the sizes that this library's settings say. Ranks that are threads of one
-/// process are in here at once: the first sets the process's defaults, the last restores them.
+/// While an object exists, the process's default attributes have this library's packet size and number of packets.
+/// Thread-safe: ranks that are threads of one process initialize at the same time; the first object sets the defaults,
+/// and the last one restores them.
 class packet_settings {
  public:
   packet_settings() {
@@ -122,7 +123,7 @@ LCI_error_t LCI_finalize() {
     world& w = the_world();
     if (--w.n_initialized > 0) return LCI_OK;
     const std::unique_ptr<world> owned(&w);
-    const LCI_error_t met = LCI_barrier();  // nobody posts any more
+    const LCI_error_t met = LCI_barrier();  // so that no rank posts any more
     LCI_error_t closed = guarded("LCI_finalize", [&] {
       close(w);
       return LCI_OK;

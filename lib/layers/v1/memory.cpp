@@ -18,7 +18,7 @@ LCI_error_t LCI_memory_register(LCI_device_t device, void* address, size_t lengt
     made->mr = lci::register_memory_x(address, length).device(device->core)();
     made->rmr = lci::get_rmr(made->mr);
     made->device = device;
-    know(made.get());
+    record_created(made.get());
     *segment = made.release();
     return LCI_OK;
   });
@@ -29,7 +29,7 @@ LCI_error_t LCI_memory_deregister(LCI_segment_t* segment) {
     if (segment == nullptr) return fail("LCI_memory_deregister", "segment is NULL, but must be the address of one");
     if (*segment == nullptr) return LCI_OK;
     if (checking()) check_segment(*segment);
-    forget(*segment);
+    record_freed(*segment);
     const std::unique_ptr<LCII_mr_t> ended(*segment);
     *segment = nullptr;
     if (!ended->mr.is_empty()) lci::deregister_memory(&ended->mr);
@@ -83,7 +83,7 @@ LCI_error_t LCI_segment_deserialize(char* string, LCI_segment_t* segment) {
       return fail("LCI_segment_deserialize", "string = \"%.70s\" is no text of LCI_segment_serialize()", string);
     auto made = std::make_unique<LCII_mr_t>();
     std::memcpy(&made->rmr, bytes, sizeof bytes);
-    know(made.get());
+    record_created(made.get());
     *segment = made.release();
     return LCI_OK;
   });

@@ -47,11 +47,12 @@ LCI_ALWAYS_INLINE inline int source_of(const LCI_endpoint_s& ep, int rank) {
   if (LCI_UNLIKELY(rank < 0)) throw_no_rank();
   return rank;
 }
-/// For messages whose buffer the library allocates, which nobody would free.
+/// Throws if there is no completion object: the program would not get, and not free, a buffer that the library
+/// allocates.
 inline void require_completion(const comp& to) {
   if (LCI_UNLIKELY(to.what == comp::kind::none)) throw_no_completion();
 }
-/// The object behind a local completion; throws if it was freed or is none.
+/// The object of a local completion handle. Throws if the object was freed, or the handle is invalid.
 LCI_ALWAYS_INLINE inline comp& completion_of(LCI_comp_t handle) {
   comp& c = the_world().comps.find(handle);
   if (LCI_UNLIKELY(c.what == comp::kind::freed))

@@ -1,4 +1,4 @@
-// Property lists.
+// Property lists: the matching, the completion types and the default completion object of a new endpoint.
 #include <lci.h>
 
 #include <cstdio>
@@ -15,7 +15,7 @@ LCI_error_t LCI_plist_create(LCI_plist_t* plist) {
     if (plist == nullptr) return fail("LCI_plist_create", "plist is NULL, but must be the address of a handle");
     *plist = new LCI_plist_s;
     (*plist)->default_comp = LCI_UR_CQ;
-    know(*plist);
+    record_created(*plist);
     return LCI_OK;
   });
 }
@@ -25,7 +25,7 @@ LCI_error_t LCI_plist_free(LCI_plist_t* plist) {
     if (plist == nullptr) return fail("LCI_plist_free", "plist is NULL, but must be the address of a handle");
     if (*plist == nullptr) return LCI_OK;
     check_plist(*plist);
-    forget(*plist);
+    record_freed(*plist);
     delete *plist;
     *plist = nullptr;
     return LCI_OK;
@@ -37,7 +37,7 @@ LCI_error_t LCI_plist_get(LCI_endpoint_t endpoint, LCI_plist_t* plist) {
     if (plist == nullptr) return fail("LCI_plist_get", "plist is NULL, but must be the address of a handle");
     if (checking()) check_endpoint(endpoint);
     *plist = new LCI_plist_s(endpoint->properties);
-    know(*plist);
+    record_created(*plist);
     return LCI_OK;
   });
 }

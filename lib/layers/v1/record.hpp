@@ -1,4 +1,4 @@
-// Outstanding operations that need more than the core's status to make a request.
+// The state of outstanding operations whose request (LCI_request_t) needs more than the core's status contains.
 #pragma once
 
 #include <lci.h>
@@ -13,12 +13,13 @@ struct LCI_endpoint_s;
 
 namespace v1 {
 
-/// One operation, from its post to its completion, which it is the completion object of. Owned by whoever posts until
-/// the core has it, then by the core's signal, which ends it.
+/// The completion object that the core signals at the end of one operation. Records are reused. The posting thread owns
+/// a record until the operation is posted; after that signal() owns it, delivers the request and returns the record to
+/// the free ones.
 struct record final : lci::comp_impl_t {
   enum class role : uint8_t {
-    kept,    ///< free, and a thread keeps it for its next operations
-    shared,  ///< free for any thread
+    kept,    ///< free, in the list of a thread
+    shared,  ///< free, in the list of all threads
     short_receive,
     long_receive,
     issued,    ///< by this rank
@@ -39,7 +40,7 @@ struct record final : lci::comp_impl_t {
   [[gnu::noinline]] void signal_other(const lci::status_t& status);
 };
 
-/// Sets what was not sent of a short message to 0. False if this is no short message's size.
+/// Sets the words of a short message that were not sent to 0. Returns false if short messages never have this size.
 LCI_ALWAYS_INLINE inline bool fill_short(LCI_short_t& s, size_t size) {
   if (size == 8) s.words[1] = 0;
   if (size <= 16) s.words[2] = s.words[3] = 0;
@@ -71,20 +72,20 @@ LCI_ALWAYS_INLINE inline record* take_record(LCI_endpoint_s* endpoint, record::r
   return take_record(mine, endpoint, what, to, rank, tag, user_context);
 }
 void give_back(record* r);
-/// What a thread that ends has.
+/// Returns the free records of a thread that ends.
 void give_back_records(thread_state& state);
-/// At the end of the world: all records that are free, and those of receives that had no message.
+/// Frees all records, also those of receives that no message has matched. Called by LCI_finalize().
 void free_records();
 
 /// Counts an issued operation as outstanding, for LCI_fence_wait(), until its end.
 void begin_issued(LCI_endpoint_s& endpoint);
 void end_issued(LCI_endpoint_s& endpoint);
 
-/// For a record whose operation was not posted.
+/// Returns a record whose operation was not posted.
 void undo(record* r);
 
-/// Posts the operation of a record by `post()`. The record is signalled now or later; or it is given back, since the
-/// post returned a retry or threw.
+/// Posts the operation of a record by `post()`. If that returns retry or throws, the record is returned; otherwise it
+/// is signalled, now or later.
 template <class F>
 LCI_ALWAYS_INLINE inline LCI_error_t post_recorded(record* r, F post) {
   struct undoing {

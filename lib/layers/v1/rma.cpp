@@ -33,6 +33,34 @@ lci::rcomp_t v1::notified(const LCI_endpoint_s& ep, uintptr_t remote_completion)
   return remote_completion == LCI_DEFAULT_COMP_REMOTE ? ep.in_place : remote_handle(remote_completion);
 }
 
+namespace {
+
+/// Posts a transfer between `local` and `remote`. `make` returns the core's put or get, which lacks only its options.
+template <class Make>
+LCI_ALWAYS_INLINE inline LCI_error_t post_transfer(LCI_endpoint_t ep, const LCI_lbuffer_t& local,
+                                                   LCI_comp_t local_completion, int rank, LCI_tag_t tag,
+                                                   const LCI_lbuffer_t& remote, uintptr_t remote_completion,
+                                                   void* user_context, const Make& make) {
+  const remote_range there = range_of(remote);
+  const lci::rcomp_t notify = notified(*ep, remote_completion);
+  const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
+  record* r = take_record(ep, notify != 0 ? record::role::notifying : record::role::issued,
+                          completion_of(local_completion), rank, tag, user_context);
+  r->request.type = LCI_LONG;
+  r->request.data.lbuffer = local;
+  const LCI_error_t code = post_issued(r, [&] {
+    return make(lci::comp_t(r), there)
+        .device(ep->core)
+        .mr(registration_of(local.segment))
+        .remote_comp(notify)
+        .tag(core_tag)();
+  });
+  if (code == LCI_OK && notify != 0) count_sent(ep->id);
+  return code;
+}
+
+}  // namespace
+
 LCI_error_t LCI_putl(LCI_endpoint_t ep, LCI_lbuffer_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,
                      LCI_lbuffer_t remote, uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_putl", [&] {
@@ -40,22 +68,10 @@ LCI_error_t LCI_putl(LCI_endpoint_t ep, LCI_lbuffer_t local, LCI_comp_t local_co
     if (remote.length < local.length)
       throw lci::invalid_argument_error("remote.length = " + std::to_string(remote.length) +
                                         ", but must be at least local.length = " + std::to_string(local.length));
-    const remote_range there = range_of(remote);
-    const lci::rcomp_t notify = notified(*ep, remote_completion);
-    const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
-    record* r = take_record(ep, notify != 0 ? record::role::notifying : record::role::issued,
-                            completion_of(local_completion), rank, tag, user_context);
-    r->request.type = LCI_LONG;
-    r->request.data.lbuffer = local;
-    const LCI_error_t code = post_issued(r, [&] {
-      return lci::post_put_x(rank, local.address, local.length, lci::comp_t(r), there.offset, there.key)
-          .device(ep->core)
-          .mr(registration_of(local.segment))
-          .remote_comp(notify)
-          .tag(core_tag)();
-    });
-    if (code == LCI_OK && notify != 0) count_sent(ep->id);
-    return code;
+    return post_transfer(ep, local, local_completion, rank, tag, remote, remote_completion, user_context,
+                         [&](lci::comp_t done, const remote_range& there) {
+                           return lci::post_put_x(rank, local.address, local.length, done, there.offset, there.key);
+                         });
   });
 }
 
@@ -68,22 +84,11 @@ LCI_error_t LCI_getl(LCI_endpoint_t ep, LCI_lbuffer_t* local, size_t length, LCI
       throw lci::invalid_argument_error("length = " + std::to_string(length) + ", but the local buffer has " +
                                         std::to_string(local->length) + " bytes and the remote one " +
                                         std::to_string(remote.length));
-    const remote_range there = range_of(remote);
-    const lci::rcomp_t notify = notified(*ep, remote_completion);
-    const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
-    record* r = take_record(ep, notify != 0 ? record::role::notifying : record::role::issued,
-                            completion_of(local_completion), rank, tag, user_context);
-    r->request.type = LCI_LONG;
-    r->request.data.lbuffer = {local->segment, local->address, length};
-    const LCI_error_t code = post_issued(r, [&] {
-      return lci::post_get_x(rank, local->address, length, lci::comp_t(r), there.offset, there.key)
-          .device(ep->core)
-          .mr(registration_of(local->segment))
-          .remote_comp(notify)
-          .tag(core_tag)();
-    });
-    if (code == LCI_OK && notify != 0) count_sent(ep->id);
-    return code;
+    const LCI_lbuffer_t into{local->segment, local->address, length};
+    return post_transfer(ep, into, local_completion, rank, tag, remote, remote_completion, user_context,
+                         [&](lci::comp_t done, const remote_range& there) {
+                           return lci::post_get_x(rank, into.address, length, done, there.offset, there.key);
+                         });
   });
 }
 

@@ -1,5 +1,5 @@
-// Before each variable with the state of a rank. Programs have one rank in a process, and its threads share what it has.
-// A test build defines V1_STORAGE as __thread: its ranks are threads, over a simulated network.
+// V1_STORAGE stands before each global variable that belongs to a rank. It is empty in the library: a process is one
+// rank. Tests over the simulated network define it as __thread, since there each rank is a thread of one process.
 #pragma once
 
 #ifndef V1_STORAGE

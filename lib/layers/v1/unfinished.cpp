@@ -9,7 +9,7 @@ namespace v1 {
 
 namespace {
 constinit lci::spinlock list_lock;
-constinit V1_STORAGE unfinished* first = nullptr;  // under list_lock
+constinit V1_STORAGE unfinished* first = nullptr;  // the list of this rank; under list_lock
 }  // namespace
 
 unfinished::unfinished() {
@@ -26,7 +26,7 @@ unfinished::~unfinished() {
 }
 
 void unfinished::free_all() {
-  while (first != nullptr) delete first;
+  while (first != nullptr) delete first;  // the destructor takes the lock and removes the object from the list
 }
 
 }  // namespace v1

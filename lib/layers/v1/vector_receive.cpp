@@ -1,4 +1,5 @@
-// The target's side of iovecs: memory and receives for the long buffers, then the answer.
+// The target's side of iovecs. It allocates memory or takes that of LCI_recvv(), posts a receive for each long buffer,
+// and answers. Any thread that makes progress runs this code.
 #include <lci.h>
 
 #include <cstdlib>
@@ -17,13 +18,13 @@ using namespace v1;
 
 namespace {
 
-/// Whether a receive leaves it to the library to allocate all buffers.
-bool leaves_buffers_open(const LCI_iovec_t& given) {
+/// Whether the program has passed LCI_recvv() no buffers, so that the library allocates all.
+bool has_no_buffers(const LCI_iovec_t& given) {
   return given.lbuffers == nullptr && given.piggy_back.address == nullptr;
 }
 
-/// A first step, as it lies in the network's buffer or a packet.
-struct first_step {
+/// A step that has arrived. Its pointers refer to the network's buffer or a packet.
+struct arrived_step {
   step_head head;
   const std::byte* lengths = nullptr;
   const std::byte* piggy_back = nullptr;
@@ -35,8 +36,8 @@ struct first_step {
   }
 };
 
-/// False if the message is none of this library.
-bool read(const lci::status_t& s, first_step& out) {
+/// Decodes a step. Returns false if the message is malformed.
+bool read(const lci::status_t& s, arrived_step& out) {
   if (s.size < sizeof out.head) return false;
   const auto* at = static_cast<const std::byte*>(s.buffer);
   std::memcpy(&out.head, at, sizeof out.head);
@@ -48,7 +49,8 @@ bool read(const lci::status_t& s, first_step& out) {
   return true;
 }
 
-/// Receives the long buffers of one iovec. Completion object of the receives; owns itself from start() on.
+/// Receives the long buffers of one iovec, and is the completion object of these receives. The creator owns it until it
+/// calls start() or fail_now(); after that it owns itself. Receives may end in any thread.
 class incoming final : public unfinished {
  public:
   incoming(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, void* user_context) : ep_(ep), to_(to) {
@@ -59,8 +61,8 @@ class incoming final : public unfinished {
     request_.data.iovec = {{nullptr, 0}, nullptr, 0};
   }
 
-  /// Takes the program's buffers, whose lengths become those of the message. Throws if the message does not fit.
-  void take_buffers(const LCI_iovec_t& given, const first_step& m) {
+  /// Uses the program's buffers, and sets their lengths to those of the message. Throws if they are too small.
+  void take_buffers(const LCI_iovec_t& given, const arrived_step& m) {
     const auto n = static_cast<int>(m.head.count);
     if (given.count != n)
       throw lci::invalid_argument_error("iovec.count = " + std::to_string(given.count) + ", but rank " +
@@ -80,8 +82,8 @@ class incoming final : public unfinished {
     if (m.head.piggy_back > 0) std::memcpy(given.piggy_back.address, m.piggy_back, m.head.piggy_back);
   }
 
-  /// Allocates all buffers. False if there is no memory; then nothing is allocated.
-  bool allocate_buffers(const first_step& m) {
+  /// Allocates all buffers. Returns false, and allocates nothing, if there is no memory.
+  bool allocate_buffers(const arrived_step& m) {
     const size_t n = m.head.count;
     buffers_.assign(n, LCI_lbuffer_t{nullptr, nullptr, 0});
     auto* array = static_cast<LCI_lbuffer_t*>(n > 0 ? std::malloc(n * sizeof(LCI_lbuffer_t)) : nullptr);
@@ -117,7 +119,7 @@ class incoming final : public unfinished {
     LCI_endpoint_s& ep = ep_;
     const int rank = request_.rank;
     const LCI_tag_t tag = request_.tag;
-    left_.store(1, std::memory_order_relaxed);  // this function, until all are posted
+    left_.store(1, std::memory_order_relaxed);  // for this function, until all receives are posted
     bool good = true;
     for (size_t i = 0; good && i < buffers_.size(); ++i) {
       if (buffers_[i].length == 0) continue;
@@ -142,14 +144,14 @@ class incoming final : public unfinished {
     try {
       post_step(ep, rank, tag, answer);
     } catch (...) {
-      (void)fail_by_exception("the answer to an iovec");  // the peer has failed, and so have the receives
+      (void)fail_by_exception("the answer to an iovec");  // the peer has failed, so its receives end as failed
     }
     end_piece(good);
   }
 
   void signal(lci::status_t status) override { end_piece(flag_of(status) == LCI_OK); }
 
-  /// Ends without any receive.
+  /// Completes the operation as failed, without receives.
   void fail_now() {
     failed_.store(true, std::memory_order_relaxed);
     left_.store(1, std::memory_order_relaxed);
@@ -159,7 +161,7 @@ class incoming final : public unfinished {
  private:
   void end_piece(bool good) {
     if (!good) failed_.store(true, std::memory_order_relaxed);
-    // A1: pairs with itself: the thread that ends the last piece sees what the others did.
+    // A1: pairs with itself: the thread that ends the last piece sees the data and errors of all others.
     if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     request_.flag = failed_.load(std::memory_order_relaxed) ? LCI_ERR_FATAL : LCI_OK;
     const LCI_request_t ended = request_;
@@ -184,11 +186,12 @@ void refuse(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, uint64_t id) {
   post_step(ep, rank, tag, answer);
 }
 
-/// An iovec for a receive, or for a completion object (`given` null) that gets all of it in memory of malloc().
-void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const first_step& m, const LCI_iovec_t* given,
+/// Receives the long buffers of a `send`, into the buffers `given` by LCI_recvv(), or of a `put` (`given` is null).
+/// Without buffers of the program, they are allocated by malloc().
+void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const arrived_step& m, const LCI_iovec_t* given,
              void* user_context) {
   auto in = std::make_unique<incoming>(ep, to, rank, tag, user_context);
-  const bool allocates = given == nullptr || leaves_buffers_open(*given);
+  const bool allocates = given == nullptr || has_no_buffers(*given);
   try {
     if (allocates ? in->allocate_buffers(m) : (in->take_buffers(*given, m), true)) {
       in.release()->start(m.head);
@@ -200,12 +203,13 @@ void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const first_
     (void)fail_by_exception("LCI_recvv");
   }
   refuse(ep, rank, tag, m.head.id);
-  // Of a put that was refused only the sender knows.
+  // A put that was refused is not reported at the target: only its sender gets an error.
   if (given != nullptr) return in.release()->fail_now();
   count_delivered(ep.id);
 }
 
-/// A posted LCI_recvv(). Completion object of the receive of the first step; frees itself when that has ended.
+/// A posted LCI_recvv(): the completion object of the receive of a `send` step. Owns the packet that the step is
+/// received into. Deletes itself in signal().
 class vector_receive final : public unfinished {
  public:
   vector_receive(LCI_endpoint_s& ep, comp& to, const LCI_iovec_t& given, LCI_tag_t tag, void* packet,
@@ -218,7 +222,7 @@ class vector_receive final : public unfinished {
       void* packet;
       ~packet_return() { give_back_packet(packet); }
     } const guard{packet};
-    first_step m;
+    arrived_step m;
     if (flag_of(s) == LCI_OK && read(s, m) && m.head.what == step::send)
       return receive(ep_, to_, s.rank, tag_, m, &given_, user_context_);
     (new incoming(ep_, to_, s.rank, tag_, user_context_))->fail_now();
@@ -245,7 +249,8 @@ comp& receiver_of(LCI_endpoint_s& ep, uint32_t receiver, const lci::status_t& s)
   return c;
 }
 
-void deliver_placed(comp& to, const lci::status_t& s, const step_head& head) {
+/// Delivers a request without long buffers to a completion object.
+void deliver_signal(comp& to, const lci::status_t& s, const step_head& head) {
   LCI_request_t r;
   r.flag = LCI_OK;
   r.rank = s.rank;
@@ -256,7 +261,7 @@ void deliver_placed(comp& to, const lci::status_t& s, const step_head& head) {
   to.deliver(r);
 }
 
-void take_put(LCI_endpoint_s& ep, const lci::status_t& s, const first_step& m) {
+void handle_put(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step& m) {
   comp* to = nullptr;
   try {
     to = &receiver_of(ep, m.head.receiver, s);
@@ -268,13 +273,13 @@ void take_put(LCI_endpoint_s& ep, const lci::status_t& s, const first_step& m) {
   receive(ep, *to, s.rank, user_tag_of(s.tag), m, nullptr, nullptr);
 }
 
-void take_placed(LCI_endpoint_s& ep, const lci::status_t& s, const first_step& m) {
+void handle_placed(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step& m) {
   if (m.head.piggy_back > 0) std::memcpy(reinterpret_cast<void*>(m.head.address), m.piggy_back, m.head.piggy_back);
   count_delivered(ep.id);
-  if (m.head.signals != 0) deliver_placed(receiver_of(ep, m.head.receiver, s), s, m.head);
+  if (m.head.signals != 0) deliver_signal(receiver_of(ep, m.head.receiver, s), s, m.head);
 }
 
-void take_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const first_step& m) {
+void handle_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step& m) {
   step_head reply;
   reply.what = step::fetched;
   reply.accepted = 1;
@@ -282,16 +287,16 @@ void take_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const first_step& m)
   reply.piggy_back = m.head.count;
   count_delivered(ep.id);
   post_step(ep, s.rank, user_tag_of(s.tag), reply, reinterpret_cast<const void*>(m.head.address));
-  step_head told = m.head;
-  told.piggy_back = m.head.count;
-  told.count = 0;
-  if (m.head.signals != 0) deliver_placed(receiver_of(ep, m.head.receiver, s), s, told);
+  step_head delivered = m.head;
+  delivered.piggy_back = m.head.count;
+  delivered.count = 0;
+  if (m.head.signals != 0) deliver_signal(receiver_of(ep, m.head.receiver, s), s, delivered);
 }
 
 }  // namespace
 
-void v1::take_step(LCI_endpoint_s& ep, const lci::status_t& s) {
-  first_step m;
+void v1::handle_step(LCI_endpoint_s& ep, const lci::status_t& s) {
+  arrived_step m;
   if (!read(s, m))
     throw lci::resource_error("a step of an iovec from rank " + std::to_string(s.rank) + " has " +
                               std::to_string(s.size) +
@@ -299,11 +304,11 @@ void v1::take_step(LCI_endpoint_s& ep, const lci::status_t& s) {
                               "version of this library?");
   switch (m.head.what) {
     case step::put:
-      return take_put(ep, s, m);
+      return handle_put(ep, s, m);
     case step::placed:
-      return take_placed(ep, s, m);
+      return handle_placed(ep, s, m);
     case step::fetch:
-      return take_fetch(ep, s, m);
+      return handle_fetch(ep, s, m);
     case step::answer:
     case step::fetched:
       if (issued_vector* v = the_world().awaited.take(m.head.id, s.rank))
@@ -322,7 +327,7 @@ LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t 
     const lci::tag_t core_tag = send_tag(*ep, space::vectors, tag);
     const int source = source_of(*ep, rank);
     comp& to = completion_of(completion);
-    if (leaves_buffers_open(iovec)) require_completion(to);
+    if (has_no_buffers(iovec)) require_completion(to);
     void* packet = take_packet();
     if (packet == nullptr) return LCI_ERR_RETRY;
     std::unique_ptr<vector_receive> r;

@@ -1,4 +1,4 @@
-// The messages between the two sides of an iovec, and operations that wait for an answer.
+// Steps: the messages about an iovec. Base class of the operations at the side that posts them.
 #pragma once
 
 #include <lci.h>
@@ -18,31 +18,31 @@
 namespace v1 {
 
 enum class step : uint32_t {
-  send,     ///< the lengths of an iovec that was sent (matched, so no active message)
-  put,      ///< the same for one that is put
-  answer,   ///< of the target: whether it has posted its receives
+  send,     ///< lengths of the buffers of LCI_sendv(); matched by LCI_recvv()
+  put,      ///< lengths of the buffers of LCI_putva(); an active message, as all below
+  answer,   ///< by the target: whether it has posted receives for the buffers
   placed,   ///< the long buffers of a put are in the target's memory
   fetch,    ///< the long buffers of a get have been read
   fetched,  ///< the piggy-back data of a get
 };
 
-/// The beginning of a step. `send` and `put` go on with `count` lengths of 8 bytes; all end with the piggy-back data.
+/// The beginning of a step. `count` lengths of 8 bytes follow in a `send` and a `put`, then the piggy-back data.
 struct step_head {
   step what = step::answer;
-  uint32_t accepted = 0;    ///< `answer`
-  uint64_t id = 0;          ///< of the operation that waits for the answer, at its rank
-  uint64_t address = 0;     ///< of piggy-back data at the target: `placed`, `fetch`
-  uint32_t receiver = 0;    ///< completion object of the target; 0: the default one
-  uint32_t signals = 0;     ///< whether it is signalled
-  uint32_t first_tag = 0;   ///< of the long buffers, which have consecutive ones
-  uint32_t count = 0;       ///< long buffers
-  uint32_t piggy_back = 0;  ///< bytes
-  uint32_t type = 0;        ///< LCI_data_type_t at the target
+  uint32_t accepted = 0;    ///< of an `answer`: whether the receives are posted
+  uint64_t id = 0;          ///< of the operation that waits for the answer; chosen by its rank
+  uint64_t address = 0;     ///< of a `placed` and a `fetch`: address of the piggy-back data at the target
+  uint32_t receiver = 0;    ///< the target's completion object; 0: the default one
+  uint32_t signals = 0;     ///< whether the step signals `receiver`
+  uint32_t first_tag = 0;   ///< tag of the first long buffer; the others have the tags that follow
+  uint32_t count = 0;       ///< number of long buffers
+  uint32_t piggy_back = 0;  ///< size of the piggy-back data, in bytes
+  uint32_t type = 0;        ///< LCI_data_type_t of the target's request
 };
 static_assert(sizeof(step_head) == 48);
-static_assert(sizeof(step_head) - 24 <= packet_slack, "LCI_get_iovec_piggy_back_size() reckons with 24 bytes");
+static_assert(sizeof(step_head) - 24 <= packet_slack, "LCI_get_iovec_piggy_back_size() subtracts 24 bytes");
 
-/// A packet that holds a step. Returned to its pool unless it was posted.
+/// Owns a packet that contains a step, and returns it to its pool unless it was posted. Used by one thread.
 class step_packet {
  public:
   /// Empty if there is no packet.
@@ -57,6 +57,7 @@ class step_packet {
   void fill(const step_head& head, const std::vector<LCI_lbuffer_t>& lengths, const void* piggy_back);
   const void* data() const { return packet_; }
   size_t size() const { return size_; }
+  /// The core has taken ownership of the packet.
   void taken() { packet_ = nullptr; }
 
   /// Sends the step now, or queues it. Throws if the peer has failed.
@@ -67,18 +68,19 @@ class step_packet {
   size_t size_ = 0;
 };
 
-/// Sends a step that has at most piggy-back data.
+/// Sends a step without lengths. Throws if the peer has failed.
 void post_step(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, const step_head& head, const void* piggy_back = nullptr);
 
-/// An operation of this rank on an iovec. Completion object of its pieces, the last of which ends it; owns itself from
-/// then on that start() was called. Thread-safe as far as pieces end in any thread.
+/// An operation on an iovec that this rank has posted. It is the completion object of its pieces (the transfers of the
+/// long buffers); the end of the last piece ends the operation. The creator owns it until it waits for an answer or its
+/// pieces are posted; after that it owns itself. Pieces may end in any thread.
 class issued_vector : public lci::comp_impl_t {
  public:
   issued_vector(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec, LCI_data_type_t type,
                 void* user_context);
   void signal(lci::status_t status) override;
 
-  /// The target has answered; `piggy_back` is valid during the call.
+  /// Called when the target has answered; `piggy_back` is valid during the call.
   virtual void answered(bool accepted, const void* piggy_back, size_t size);
   /// Ends the operation: signals its completion object, and frees it.
   void finish(bool good);
@@ -90,7 +92,7 @@ class issued_vector : public lci::comp_impl_t {
   uint32_t first_tag = 0;
 
  protected:
-  /// All pieces have ended.
+  /// Called when all pieces have ended.
   virtual void pieces_ended(bool good) { finish(good); }
   /// Posts each long buffer that is not empty by `post(buffer, index)`.
   template <class F>
@@ -106,7 +108,7 @@ class issued_vector : public lci::comp_impl_t {
 
 template <class F>
 void issued_vector::post_pieces(F post) {
-  left_.store(1, std::memory_order_relaxed);  // this function, until all are posted
+  left_.store(1, std::memory_order_relaxed);  // for this function, until all pieces are posted
   bool good = true;
   for (size_t i = 0; good && i < buffers.size(); ++i) {
     if (buffers[i].length == 0) continue;
@@ -114,7 +116,7 @@ void issued_vector::post_pieces(F post) {
     try {
       const lci::status_t s = post(buffers[i], i);
       if (!s.is_posted()) end_piece(s.is_done());
-    } catch (...) {  // of those that are posted, the completion object is signalled when they have ended
+    } catch (...) {  // the pieces posted before are outstanding: the operation ends with the last of them
       good = false;
       (void)fail_by_exception("a long buffer of an iovec");
       end_piece(false);

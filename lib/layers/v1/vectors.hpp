@@ -1,5 +1,5 @@
-// Iovecs: a first step carries the lengths and the piggy-back data, the target answers when it has room, and each long
-// buffer follows as a send of its own, by whatever protocol the core chooses for it.
+// Sends and puts of iovecs. A first message (a step) carries the lengths of the long buffers and the piggy-back data.
+// The target posts a receive for each buffer and answers. Each buffer then follows as a send of the core.
 #pragma once
 
 #include <lci.h>
@@ -17,10 +17,10 @@ namespace v1 {
 LCI_error_t put_vector(LCI_endpoint_s& ep, const LCI_iovec_t& iovec, LCI_data_type_t type, comp& to, int rank,
                        LCI_tag_t tag, lci::rcomp_t receiver, void* user_context);
 
-/// A step of a peer has arrived for this endpoint.
-void take_step(LCI_endpoint_s& endpoint, const lci::status_t& status);
+/// Handles a step that has arrived for this endpoint. Throws if it is malformed or names no completion object.
+void handle_step(LCI_endpoint_s& endpoint, const lci::status_t& status);
 
-/// Ends as failed what waits for the answer of a rank that has died. Allocates nothing.
+/// Ends, as failed, the operations that wait for an answer of a rank that has failed. Allocates nothing.
 void end_vectors_of(int rank) noexcept;
 
 }  // namespace v1

@@ -68,20 +68,21 @@ int connect_to(const std::string& address, int port) {
   return -1;
 }
 
-/// Completes the connection and the handshake. Returns an empty text, or what went wrong.
-std::string make_sure(int socket, const proxy_setup& setup, double until) {
+/// Completes the connection, and the handshake in which both sides prove that they have the key. Returns an empty text,
+/// or the reason of a failure.
+std::string authenticate(int socket, const proxy_setup& setup, double until) {
   if (!wait_for(socket, POLLOUT, until)) return "no answer";
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return strerror(error);
-  const handshake hands(setup.key, setup.host);
+  const handshake mine(setup.key, setup.host);
   std::string challenge;
-  if (send(socket, hands.hello().data(), hello_size, MSG_NOSIGNAL) != ssize_t(hello_size) ||
+  if (send(socket, mine.hello().data(), hello_size, MSG_NOSIGNAL) != ssize_t(hello_size) ||
       !receive(socket, challenge, challenge_size, until)) {
     return "the listener there is not lcirun";
   }
-  const std::string answer = hands.answer(challenge);
+  const std::string answer = mine.answer(challenge);
   if (answer.empty()) return "the listener there does not know the job's key";
   if (send(socket, answer.data(), answer.size(), MSG_NOSIGNAL) != ssize_t(answer.size())) {
     return "it did not accept our answer";
@@ -128,7 +129,7 @@ int call_home(const proxy_setup& setup) {
     if (now() > end) break;
     const int socket = connect_to(address, setup.port);
     const std::string why =
-        socket < 0 ? strerror(errno) : make_sure(socket, setup, std::min(end, now() + address_timeout_s));
+        socket < 0 ? strerror(errno) : authenticate(socket, setup, std::min(end, now() + address_timeout_s));
     if (why.empty()) return socket;
     if (socket >= 0) close(socket);
     tried += (tried.empty() ? "" : "; ") + address + ": " + why;

@@ -1,5 +1,5 @@
-// The protocol between lcirun and its proxies: frames of a type, a length and fields. Input is untrusted: every read is
-// checked, and the first that fails makes the frame bad.
+// The messages between lcirun and its proxies, the processes that it has started on other hosts. A message is a frame:
+// its length, its type and its fields. Frames that arrive are untrusted: every read is checked.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ enum class frame_t : uint8_t {
   // from a proxy
   started,      // rank, process number
   requests,     // rank, PMI bytes
-  no_requests,  // rank: its PMI connection is closed
-  unread,       // rank: it does not read PMI's answers
+  no_requests,  // rank: it has closed its PMI connection
+  unread,       // rank: an answer could not be sent, since the rank does not read its PMI connection
   output,       // rank, stream, bytes
   output_end,   // rank, stream
   exited,       // rank, wait status
-  gone,         // no process of the job is left on this host
-  done,         // gone, and all output was sent
-  orphaned,     // reason: the proxy ends the ranks on its own
-  input_taken,  // bytes that rank 0 has read from its input
+  gone,         // all processes of the job on this host have exited
+  done,         // after `gone`: all output has been sent
+  orphaned,     // reason: the proxy kills its ranks without a request of lcirun
+  input_taken,  // bytes of input that rank 0 has read
   input_closed,
   report,  // text for the user
   // to a proxy
@@ -40,6 +40,7 @@ constexpr size_t max_setup = size_t(1) << 24;
 constexpr size_t max_frame = size_t(1) << 17;
 constexpr size_t frame_header = 5;  // length of what follows it, little endian; type
 
+/// Composes a frame: its fields in order, then take(). Used by one thread.
 class frame_writer {
  public:
   explicit frame_writer(frame_t type) : bytes_(frame_header, '\0') { bytes_[4] = static_cast<char>(type); }
@@ -52,7 +53,7 @@ class frame_writer {
     bytes_ += value;
     return *this;
   }
-  /// The whole frame.
+  /// Returns the frame, which the writer no longer owns.
   std::string take() {
     const size_t size = bytes_.size() - frame_header;
     for (size_t i = 0; i < 4; ++i) bytes_[i] = static_cast<char>(size >> (8 * i));
@@ -63,6 +64,8 @@ class frame_writer {
   std::string bytes_;
 };
 
+/// Reads the fields of a frame, in order; does not own them. A read beyond the end, or of an invalid number, makes the
+/// frame bad: it and all later reads return 0 or an empty text. Used by one thread.
 class frame_reader {
  public:
   explicit frame_reader(std::string_view fields) : rest_(fields) {}
@@ -73,7 +76,7 @@ class frame_reader {
     rest_.remove_prefix(8);
     return int64_t(value);
   }
-  /// A number from `least` to `most`; any other makes the frame bad.
+  /// A number from `least` to `most`; any other number makes the frame bad.
   int number(int64_t least, int64_t most) {
     const int64_t value = number();
     return value < least || value > most ? spoil() : int(value);
@@ -89,7 +92,7 @@ class frame_reader {
     return value;
   }
   bool good() const { return good_; }
-  /// Good, and nothing is left over.
+  /// Whether the frame is good, and all its fields have been read.
   bool complete() const { return good_ && rest_.empty(); }
 
  private:
@@ -102,7 +105,7 @@ class frame_reader {
   bool good_ = true;
 };
 
-/// Splits a byte stream into frames.
+/// Splits the bytes of a connection into frames. Owns bytes that were received and not consumed. Used by one thread.
 class frame_buffer {
  public:
   explicit frame_buffer(size_t most) : most_(most) {}

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "lib/base/hmac.hpp"
+
 namespace lci::launcher {
 
 namespace {
@@ -22,20 +24,13 @@ std::string new_nonce() {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// `who`: the sender's role. It is part of the tag, so that one side's tag can't be replayed by the other.
+/// The proof that the sender knows the key. `who`, the sender's role, is part of it: nobody can send one side's tag
+/// back as that of the other side.
 std::string tag(const secret_key& key, const char* who, std::string_view hello, std::string_view nonce) {
   std::string text = who;
   text += hello;
   text += nonce;
   return little_endian(siphash(key, text), tag_size);
-}
-
-/// Compares in constant time.
-bool same(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return difference == 0;
 }
 
 }  // namespace
@@ -54,7 +49,8 @@ handshake::handshake(const secret_key& key, int host)
 std::string handshake::answer(std::string_view challenge) const {
   if (challenge.size() != challenge_size) return {};
   const auto nonce = challenge.substr(0, nonce_size);
-  if (!same(challenge.substr(nonce_size), tag(key_, "lcirun", hello_, nonce))) return {};
+  const std::string expected = tag(key_, "lcirun", hello_, nonce);
+  if (!equal_in_constant_time<std::string_view>(challenge.substr(nonce_size), expected)) return {};
   return tag(key_, "proxy", hello_, nonce);
 }
 
@@ -71,7 +67,7 @@ std::string make_challenge(const secret_key& key, std::string_view hello) {
 }
 
 bool is_answer(const secret_key& key, std::string_view hello, std::string_view challenge, std::string_view answer) {
-  return same(answer, tag(key, "proxy", hello, challenge.substr(0, nonce_size)));
+  return equal_in_constant_time<std::string_view>(answer, tag(key, "proxy", hello, challenge.substr(0, nonce_size)));
 }
 
 }  // namespace lci::launcher

@@ -32,7 +32,7 @@ std::string expand_pattern(const std::string& pattern, int rank, const std::stri
         text += '%';
         break;
       default:
-        throw std::invalid_argument("'" + pattern + "': after % stands r (rank), h (host), j (job) or %");
+        throw std::invalid_argument("'" + pattern + "': % must be followed by r (rank), h (host), j (job) or %");
     }
   }
   return text;

@@ -78,7 +78,7 @@ class proxy : private host_events {
     send(frame);
   }
 
-  /// Ends the ranks, since lcirun or ssh is gone.
+  /// Kills the ranks, since the connection to lcirun has ended or ssh has exited.
   void orphaned(const char* why) {
     if (over_) return;
     over_ = true;

@@ -6,6 +6,7 @@ namespace lci::launcher {
 
 namespace {
 
+/// The little-endian integer of `count` bytes.
 uint64_t load(const unsigned char* bytes, size_t count = 8) {
   uint64_t value = 0;
   for (size_t i = count; i-- > 0;) value = value << 8 | bytes[i];
@@ -14,6 +15,7 @@ uint64_t load(const unsigned char* bytes, size_t count = 8) {
 
 uint64_t rotate(uint64_t x, int by) { return x << by | x >> (64 - by); }
 
+/// The four words of the algorithm; the paper calls them v0 to v3.
 struct state {
   uint64_t a, b, c, d;
   void round() {

@@ -45,7 +45,7 @@ void memory() {
 void no_memory() {
   std::vector<void*> p(static_cast<size_t>(n));
   for (int round = 0; round < 3; ++round) {
-    // One asks for more than there is: an error at all, and nothing is lost.
+    // One process requests more memory than there is: an error at all processes, and no memory leaks.
     EXPECT(ARMCI_Malloc(p.data(), me == n - 1 ? armci_size_t{1} << 60 : 1 << 20) != 0);
     EXPECT(ARMCI_Malloc(p.data(), me == 0 ? -1 : 1 << 20) != 0);
   }

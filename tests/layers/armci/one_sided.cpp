@@ -1,5 +1,5 @@
-// A process that computes, or waits in MPI's barrier, without a call of ARMCI, delays nobody; one that sleeps costs no
-// processor.
+// A process that computes, or waits in MPI's barrier, without a call of ARMCI, does not delay others. A process that
+// sleeps uses no processor time.
 #include <armci.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -20,8 +20,9 @@ double seconds_since(clock_type::time_point begin) {
   return std::chrono::duration<double>(clock_type::now() - begin).count();
 }
 
-/// Some tries of an operation that must not wait for its target: the time until it is complete there. Processes share few
-/// processors with others here, which may take one away for long: so the bound is for the median, and a far one for all.
+/// Some tries of an operation that must not wait for its target: the time until it is complete there. Processes share
+/// few processors with others here, which may take one away for long: so the bound is for the median, and a far one for
+/// all.
 template <class F>
 void quick(const char* what, bool measured, F f) {
   if (!measured) return f();
@@ -69,7 +70,7 @@ void while_it_computes(const world& w) {
     volatile double x = 1;
     while (seconds_since(begin) < 2 * lci_test::time_scale) x = std::sqrt(x + 1);
   } else if (w.me == 0) {
-    usleep(100000);  // all that was under way is over
+    usleep(100000);  // until earlier requests have been handled
     work_on_the_last(w);
     EXPECT(seconds_since(begin) < 1.9 * lci_test::time_scale);  // the target still computes
   }

@@ -1,4 +1,4 @@
-"""A process that dies makes nobody wait for ever: who waits for it gets an error; a lock that it held is passed on."""
+"""If a process dies, no other process waits for ever: operations with it are errors, and others get its locks."""
 
 import concurrent.futures
 import os
@@ -77,7 +77,7 @@ class Failures(unittest.TestCase):
                 self.assertIn("lock: 0", done.stdout, done.stderr)
                 self.assertLess(self.seconds, 20)
 
-    def test_an_accumulate_of_a_process_that_is_killed_blocks_nobody(self):
+    def test_an_accumulate_of_a_process_that_is_killed_blocks_no_other_process(self):
         done = subprocess.run([LCIRUN, "-n", "2", "/bin/sh", "-c", '"$0" "$1"; exit 0', MISUSE, "dead adder"],
                               capture_output=True, text=True, timeout=60)
         self.assertIn("accumulate: 0", done.stdout, done.stderr)

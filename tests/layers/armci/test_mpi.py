@@ -64,7 +64,7 @@ class BesideMpi(unittest.TestCase):
         finally:
             cluster.close()
 
-    def test_a_process_in_the_barrier_of_mpi_delays_nobody(self):
+    def test_a_process_in_the_barrier_of_mpi_delays_no_other_process(self):
         for mpi in ("mpich", "openmpi"):
             for environment in ({}, FAR):
                 with self.subTest(mpi=mpi, environment=environment):

@@ -11,7 +11,7 @@ SURVIVORS = os.path.join(os.environ["LCI_SOURCE"], "tests/fault/survivors.sh")
 
 
 class Failures(unittest.TestCase):
-    def test_whoever_needs_a_dead_process_ends_the_job_with_a_text(self):
+    def test_a_process_that_waits_for_a_dead_one_ends_the_job_with_a_text(self):
         for network in ("shm", "tcp"):
             for how in ("barrier", "message", "put", "get", "described", "atomic", "fence", "large"):
                 with self.subTest(network=network, how=how):

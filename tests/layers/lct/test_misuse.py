@@ -9,7 +9,7 @@ import unittest
 MISUSE = os.environ["LCT_MISUSE"]
 LCIRUN = os.environ["LCIRUN"]
 
-# case -> function that is named, and words of its message
+# case of the program -> the function that the message names, and words of the message
 FAULTS = {
     "queue null": ("LCT_queue_push", "NULL is not a queue"),
     "queue pop null": ("LCT_queue_pop", "NULL is not a queue"),
@@ -100,7 +100,7 @@ class Misuse(unittest.TestCase):
         done = run("assert")
         self.assertEqual(done.returncode, -signal.SIGABRT)
         self.assertRegex(done.stderr, r":assert::misuse\.cpp:.*:\d+: 'number == 1' is false: number is 0\n")
-        done = run("assert in a file")  # at any level, and before the buffers are lost
+        done = run("assert in a file")  # at any log level; buffered output is written before the abort
         self.assertEqual(done.returncode, -signal.SIGABRT)
         self.assertIn("'number == 1' is false: number is 0\n", done.stdout)
 
@@ -124,9 +124,9 @@ class Misuse(unittest.TestCase):
 
     def test_all_cases_are_tested(self):
         listed = subprocess.run([MISUSE], capture_output=True, text=True, timeout=60).stdout.split("\n")
-        asked = {*FAULTS, *OPTIONS, "option help", "print", "assert", "assert in a file",
-                 "pmi environment", "long wait"}
-        self.assertEqual(set(filter(None, listed)), asked)
+        tested = {*FAULTS, *OPTIONS, "option help", "print", "assert", "assert in a file",
+                  "pmi environment", "long wait"}
+        self.assertEqual(set(filter(None, listed)), tested)
 
 
 if __name__ == "__main__":

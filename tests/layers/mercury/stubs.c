@@ -1,5 +1,5 @@
 /* Functions that the macros of mercury_stubs.h generate. The parent is the client, which leaves initialization to its
-* stubs; the child is the server. */
+ * stubs; the child is the server. */
 #include <mercury.h>
 #include <mercury_error.h>
 #include <mercury_handler.h>

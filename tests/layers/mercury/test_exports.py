@@ -1,4 +1,5 @@
-"""The libraries export the functions of their headers and nothing else, and need what they may."""
+"""libmercury and libmercury_util export the functions that their headers declare, and no other symbols. They depend
+on no other libraries than they should."""
 
 import os
 import re
@@ -6,6 +7,7 @@ import unittest
 
 from library_exports import LibraryExports, include, output
 
+# A declaration: the macro that marks exported functions, and the function's name, up to the semicolon.
 FUNCTION = r"{} [^;]*?\b(\w+)(?=\()[^;{{]*;"
 
 
@@ -25,7 +27,7 @@ class Mercury(LibraryExports, unittest.TestCase):
 
 class Utilities(LibraryExports, unittest.TestCase):
     LIBRARY = os.environ["MERCURY_UTIL_LIBRARY"]
-    FEWEST = 25
+    FEWEST = 25  # functions that the headers declare: fewer mean that FUNCTION does not match them
 
     def declared(self):
         return functions("HG_UTIL_EXPORT", "mercury_thread.h", "mercury_thread_condition.h", "mercury_thread_mutex.h",

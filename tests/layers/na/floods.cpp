@@ -1,5 +1,5 @@
-// More messages than a receiver accepts at once: each arrives exactly once, memory is bounded, and messages to other
-// peers are not delayed.
+// More messages than a receiver stores: each arrives exactly once, the receiver's memory is bounded, and messages to
+// other peers are not delayed. main() starts this program again for the senders, with their role as first argument.
 #include <fstream>
 #include <memory>
 #include <set>
@@ -25,7 +25,7 @@ struct numbered {
   int sender, number;
 };
 
-/// Starts all sends at once, while the receiver makes no progress.
+/// A sender: posts all its sends to `slow`, which posts no receives meanwhile. Messages to `quick` still arrive.
 int flood(const std::string& slow, const std::string& quick, int sender) {
   const network net("tcp");
   const na_addr_t to_slow = net.find(slow), to_quick = net.find(quick);
@@ -63,7 +63,7 @@ int flood(const std::string& slow, const std::string& quick, int sender) {
   return 0;
 }
 
-/// Lets the senders fill its memory, then receives all.
+/// The receiver: receives nothing before the senders have posted all sends, and then all messages.
 void receive_late(const network& slow, const network& quick) {
   std::vector<std::unique_ptr<test::process>> senders;
   for (int i = 0; i < n_senders; ++i)
@@ -105,7 +105,7 @@ void receive_late(const network& slow, const network& quick) {
   for (auto& s : senders) REQUIRE(s->wait() == 0);
 }
 
-/// Expected messages that arrive long before their receives are posted.
+/// A sender of expected messages, which arrive before the receiver has posted its receives.
 int send_early(const std::string& name) {
   const network net("tcp");
   const na_addr_t to = net.find(name);
@@ -141,7 +141,7 @@ void receive_early_ones(const network& net) {
 
 /// Connects two processes: the one with an empty name listens and prints its name, the other one looks that up. Returns
 /// the address of the other process.
-na_addr_t meet(const network& net, const std::string& name) {
+na_addr_t connect_by_name(const network& net, const std::string& name) {
   outcome first;
   char byte = 0;
   if (name.empty()) {
@@ -175,7 +175,7 @@ void receive_flood(const network& net, std::vector<outcome>& sent) {
 /// Both processes send many messages before they receive.
 int exchange(const std::string& name) {
   const network net("tcp", name.empty());
-  const na_addr_t peer = meet(net, name);
+  const na_addr_t peer = connect_by_name(net, name);
   std::string text(message_size, 'e');
   std::vector<outcome> sent(n_messages);
   for (outcome& s : sent)
@@ -189,7 +189,7 @@ int exchange(const std::string& name) {
 /// arrived: the flood must not block it.
 int flood_and_call(const std::string& name) {
   const network net("tcp", name.empty());
-  const na_addr_t peer = meet(net, name);
+  const na_addr_t peer = connect_by_name(net, name);
   std::string text(message_size, 'e');
   std::vector<outcome> sent(n_messages);
   outcome call, called;

@@ -52,13 +52,13 @@ class CompileErrors(unittest.TestCase):
         return compile_text(compiler, PROGRAM.replace("BLOCK", block), standard, "-Wall", "-Wextra", "-Werror",
                             "-fsyntax-only")
 
-    def test_what_is_right_compiles(self):
+    def test_valid_programs_compile(self):
         for compiler, standard in zip(COMPILERS, ("-std=c++17", "-std=c++20")):
             with self.subTest(compiler=compiler, standard=standard):
                 done = self.compile(compiler, RIGHT, standard)
                 self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_what_is_wrong_does_not_compile_and_says_why(self):
+    def test_invalid_programs_do_not_compile_and_the_error_says_why(self):
         """All at once, as the headers take long: each is a file of its own in the compiler's messages."""
         done = self.compile("g++", "\n".join(f'#line 1 "{title}"\n  {block}' for title, (block, _) in WRONG.items()))
         self.assertNotEqual(done.returncode, 0)

@@ -1,4 +1,4 @@
-"""LCI v2, LCI v1.7, ARMCI, CCS, Mercury and MPI in one process, under each launcher."""
+"""LCI v2, LCI v1.7, ARMCI, CCS, Mercury and MPI in one process, under each launcher. together.cpp is the program."""
 
 import os
 import shutil
@@ -7,7 +7,8 @@ import unittest
 import slurm
 from others import Launched
 
-# MPI is initialized and finalized first, last, and in between; the others several times.
+# Arguments of the program: for each cycle the order in which the systems are initialized / finalized. L: LCI v2, V: LCI
+# v1.7, A: ARMCI, C: CCS, H: Mercury, M: MPI, which a process can initialize only once.
 ORDERS = (
     ('MLVACH/HCAVLM',),
     ('LVACHM/MLVACH',),
@@ -30,8 +31,8 @@ class Together:
         for n in self.numbers:
             for network in ('shm', 'tcp'):
                 for orders in self.orders if n == 2 else ORDERS[2:3]:
-                    # All orders over shared memory, and one order with the largest number of ranks over TCP; with --long
-                    # all combinations.
+                    # Two ranks run all orders over shared memory, and the largest number of ranks runs one order over
+                    # TCP. With --long all combinations run.
                     if LONG or (network == 'shm' if n == 2 else network == 'tcp' and n == max(self.numbers)):
                         with self.subTest(ranks=n, network=network, orders=orders):
                             self.check(n, orders, network)
@@ -78,7 +79,7 @@ class Slurm(Together, Launched):
         cls.env = cls.cluster.env
 
     def launcher(self, n):
-        # One node, since Mercury's names are addresses of the loopback interface, and systems need shared memory.
+        # One node: Mercury listens on the loopback interface, and some of the systems need shared memory.
         return ['srun', '--mpi=pmi2', '--quiet', '-N1', f'-n{n}']
 
 

@@ -1,5 +1,5 @@
-// One program with LCI v1.7 and lci.hpp: messages of one with the same tags do not meet those of the other, and either
-// may start and end first.
+// A program that uses LCI v1.7 and lci.hpp: a message of one is not received by the other, even if tags are equal; and
+// they may be initialized and finalized in any order.
 #include <lci.h>
 
 #include <cstdio>

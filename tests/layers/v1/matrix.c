@@ -134,7 +134,7 @@ static void long_messages(int t, int kind, LCI_tag_t tag, size_t n) {
       check_long(&r, next, n, tag, t);
       EXPECT(memcmp(&r.data.lbuffer, &out, sizeof out) == 0);
     }
-    /* Without local completion: the fence tells. */
+    /* Without local completion, LCI_fence_wait() waits until the buffer is free. */
     INSIST(LCI_putla(o->endpoints[kind], out, NULL, next, tag, LCI_DEFAULT_COMP_REMOTE, NULL));
     take(kind, o->arrivals[kind], tag, &r, t);
     EXPECT(has_pattern(r.data.lbuffer.address, n, before, tag) && LCI_lbuffer_free(r.data.lbuffer) == LCI_OK);

@@ -1,5 +1,5 @@
-/* A target without memory for what it gets: the sender's completion says so, and everything goes on. Two ranks; the
- * second one limits its address space. */
+/* A target without memory for incoming data: the sender's completion has an error, and later messages arrive. There are
+ * two ranks, of which the second one limits its address space. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -60,7 +60,7 @@ static void medium_messages(LCI_comp_t sync, size_t n, int next, int before) {
   CHECK(r.flag == LCI_OK && r.rank == before && r.tag == 3 && r.type == LCI_MEDIUM && r.data.mbuffer.length == n);
   CHECK(has_pattern(r.data.mbuffer.address, n, before, 3));
   CHECK(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK);
-  /* What was received goes on as it is. */
+  /* The received packet is sent on, without a copy. */
   AGAIN(LCI_putmna(LCI_UR_ENDPOINT, r.data.mbuffer, next, 5, LCI_DEFAULT_COMP_REMOTE));
   LCI_queue_wait(LCI_UR_CQ, &r);
   CHECK(r.tag == 5 && r.data.mbuffer.length == n);

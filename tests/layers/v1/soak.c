@@ -1,5 +1,6 @@
-/* Random calls of all functions between all ranks, against a model: what each rank has sent to each other, by number
- * and by the sum of a hash of contents and arguments, is what has arrived. soak [SEED [CALLS]]. */
+/* Random sends and puts of all kinds between all ranks: soak [SEED [CALLS]]. Checks that each message arrives once,
+ * unchanged: for each pair of ranks and each kind, the number of messages and the sum of their hashes (of contents, tag
+ * and size) must be the same at the sender and at the receiver. */
 #include "tests/layers/v1/check.h"
 
 enum { SHORTS, MEDIUMS, LONGS, VECTORS, KINDS };
@@ -16,6 +17,7 @@ static uint64_t draw(void) {
 struct tally {
   uint64_t n, sum;
 };
+/* By target and by source. */
 static PER_RANK struct tally sent[most_ranks][KINDS], arrived[most_ranks][KINDS];
 
 static uint64_t mix(uint64_t h, const void* bytes, size_t n) {
@@ -38,13 +40,14 @@ static uint64_t hash_of_iovec(const LCI_iovec_t* v, LCI_tag_t tag) {
 }
 
 static PER_RANK LCI_endpoint_t eps[endpoints];
+/* Queues of what puts deliver, of completed receives, and of completed sends and puts. */
 static PER_RANK LCI_comp_t arrivals, received, ended;
 static PER_RANK size_t n_ended, n_issued, n_pending[4]; /* receives posted, by kind */
 
 static void must(LCI_error_t code) { CHECK(code == LCI_OK); }
 
-/* What has arrived by a put, or by a receive. */
-static void absorb(LCI_request_t* r) {
+/* Counts a message that has arrived by a put or a receive, and frees its buffers. */
+static void count_arrival(LCI_request_t* r) {
   struct tally* from = arrived[r->rank];
   int i;
   CHECK(r->flag == LCI_OK);
@@ -71,7 +74,7 @@ static void absorb(LCI_request_t* r) {
   }
 }
 
-/* Buffers of issued operations are freed at their completion; user_context is the buffer, or an iovec. */
+/* Frees the buffers of a completed send or put: user_context is the buffer, or the iovec. */
 static void retire(LCI_request_t* r) {
   CHECK(r->flag == LCI_OK);
   if (r->type == LCI_IOVEC) {
@@ -87,6 +90,7 @@ static void retire(LCI_request_t* r) {
   ++n_ended;
 }
 
+/* Posts receives for the sends of other ranks, until `receives` of each kind are outstanding. */
 static void refill(void) {
   LCI_iovec_t none;
   LCI_lbuffer_t any;
@@ -99,13 +103,14 @@ static void refill(void) {
   while (n_pending[3] < receives && LCI_recvv(eps[0], none, LCI_RANK_ANY, 7, received, NULL) == LCI_OK) ++n_pending[3];
 }
 
+/* Makes progress and handles all completions. */
 static void serve(void) {
   LCI_request_t r;
   LCI_progress(LCI_UR_DEVICE);
-  while (LCI_queue_pop(arrivals, &r) == LCI_OK) absorb(&r);
+  while (LCI_queue_pop(arrivals, &r) == LCI_OK) count_arrival(&r);
   while (LCI_queue_pop(received, &r) == LCI_OK) {
     --n_pending[r.type];
-    absorb(&r);
+    count_arrival(&r);
   }
   while (LCI_queue_pop(ended, &r) == LCI_OK) retire(&r);
   refill();
@@ -195,7 +200,7 @@ static void random_call(void) {
   if (draw() % 8 == 0) serve();
 }
 
-/* Each rank learns what the others have sent to it, and waits until that much has arrived. */
+/* Gets from each rank the counts of what it has sent to this rank, waits until that has arrived, and compares. */
 static void compare(void) {
   struct tally expected[most_ranks][KINDS];
   LCI_comp_t sync;

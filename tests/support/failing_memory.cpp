@@ -1,4 +1,4 @@
-#include "tests/sim/failing_memory.hpp"
+#include "tests/support/failing_memory.hpp"
 
 #include <cstdlib>
 #include <new>
@@ -56,7 +56,7 @@ LCI_NOINLINE void operator delete[](void* p, std::align_val_t) noexcept { std::f
 LCI_NOINLINE void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
 LCI_NOINLINE void operator delete[](void* p, size_t, std::align_val_t) noexcept { std::free(p); }
 
-namespace sim_test {
+namespace lci_test {
 
 failing_memory::failing_memory(size_t smallest, long good, long bad) {
   from_size = smallest;
@@ -69,4 +69,4 @@ failing_memory::~failing_memory() { armed = false; }
 
 long failing_memory::failures() { return failed; }
 
-}  // namespace sim_test
+}  // namespace lci_test
