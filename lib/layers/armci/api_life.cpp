@@ -8,6 +8,7 @@
 
 #include "armci/parmci.h"
 #include "lib/layers/armci/api.hpp"
+#include "lib/layers/armci/applier.hpp"
 #include "lib/layers/armci/local_memory.hpp"
 
 using namespace armci_layer;
@@ -31,7 +32,7 @@ int start(const char* function) {
   return or_code(function, [] {
     life_count& l = life();
     const std::lock_guard guard(l.mutex);
-    if (l.users == 0) the_context = new context;
+    if (l.users == 0) the_context = new context(applier::requested());
     ++l.users;
     return 0;
   });

@@ -1,11 +1,13 @@
 #include "lib/layers/armci/applier.hpp"
 
+#include <strings.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "lib/base/quiet_thread.hpp"
@@ -31,8 +33,20 @@ int64_t nanoseconds() {
 
 }  // namespace
 
+std::optional<bool> applier::requested() {
+  const char* const text = std::getenv("ARMCI_APPLIER");
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  // The words that attributes of the core accept.
+  for (const char* const yes : {"1", "on", "true", "yes"})
+    if (strcasecmp(text, yes) == 0) return true;
+  for (const char* const no : {"0", "off", "false", "no"})
+    if (strcasecmp(text, no) == 0) return false;
+  throw error(internal_failure, std::string("ARMCI_APPLIER=") + text +
+                                    ": not understood; accepted: 1 on true yes 0 off false no; unset it for a choice "
+                                    "by the number of processors");
+}
+
 bool applier::is_useful(int neighbours) {
-  if (const char* const text = std::getenv("ARMCI_APPLIER")) return text[0] == '1';
   const unsigned mine = std::thread::hardware_concurrency();
   // A launcher that binds processes assigns separate processors to each.
   const bool bound = static_cast<long>(mine) < sysconf(_SC_NPROCESSORS_ONLN);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -36,9 +37,11 @@ class applier {
   /// so that further ones will probably arrive while it is applied.
   bool take(int source, const std::byte* bytes, size_t size, bool worth);
 
+  /// Whether the environment variable ARMCI_APPLIER requests the thread or forbids it; empty if it is not set. Throws
+  /// `error` if it has another value.
+  static std::optional<bool> requested();
   /// Whether this process has a processor for the thread, in addition to those for the program and for the receiving
-  /// thread, if `neighbours` processes share the processors that it may use. The environment variable ARMCI_APPLIER, 0
-  /// or 1, overrides the result.
+  /// thread, if `neighbours` processes share the processors that it may use.
   static bool is_useful(int neighbours);
 
  private:

@@ -3,13 +3,14 @@
 #include <string>
 #include <utility>
 
+#include "lib/layers/armci/applier.hpp"
 #include "lib/layers/armci/errors.hpp"
 
 namespace armci_layer {
 
 ARMCI_CONTEXT_STORAGE context* the_context = nullptr;
 
-context::context()
+context::context(std::optional<bool> applies)
     : net([this](link::box to, int source, const std::byte* bytes, size_t size) { receive(to, source, bytes, size); }),
       messages(net),
       far(net),
@@ -26,7 +27,7 @@ context::context()
   if (!mem.all_near()) {
     int neighbours = 0;
     for (int r = 0; r < size(); ++r) neighbours += mem.is_near(r) ? 1 : 0;
-    served.apply_in_background(neighbours);
+    if (applies.value_or(applier::is_useful(neighbours))) served.apply_in_background();
     net.serve_in_background();
   }
   // Nobody sends a request before all can serve it.

@@ -26,7 +26,9 @@ namespace armci_layer {
 /// One rank. Making it, and its end, are collective. Thread-safe except where collective.
 class context {
  public:
-  context();
+  /// `applies`: whether a thread applies queued accumulates of other hosts; empty: if this process has a processor for
+  /// it.
+  explicit context(std::optional<bool> applies);
   ~context();
 
   int me() const { return net.me(); }

@@ -19,8 +19,7 @@ server::server(link& l, memory& m, mutexes& x)
       mutexes_(x),
       faults_(std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(l.size()))) {}
 
-void server::apply_in_background(int neighbours) {
-  if (!applier::is_useful(neighbours)) return;
+void server::apply_in_background() {
   try {
     applier_.emplace(link_.size(), link_.packet_size(),
                      [this](int source, const std::byte* bytes, size_t size) { handle(source, bytes, size); });

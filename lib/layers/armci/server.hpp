@@ -18,9 +18,8 @@ namespace armci_layer {
 class server {
  public:
   server(link& l, memory& m, mutexes& x);
-  /// Starts a thread that applies accumulates in close succession, if this process has a processor for it.
-  /// `neighbours`: number of processes of this host, including this one.
-  void apply_in_background(int neighbours);
+  /// Starts a thread that applies accumulates in close succession.
+  void apply_in_background();
   /// A request. It must not throw.
   void receive(int source, const std::byte* bytes, size_t size) noexcept;
 

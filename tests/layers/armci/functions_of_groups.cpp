@@ -2,20 +2,31 @@
 #include <armci.h>
 #include <armcix.h>
 #include <iterator.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "tests/layers/armci/functions.hpp"
 
 namespace armci_test {
 
 namespace {
-/// Whether a process is on this one's host, which tests play by LCI_ATTR_RANKS_PER_HOST.
-bool reachable(int proc) {
+/// How many successive processes are on each host, so that they map each other's memory. Tests simulate several hosts by
+/// LCI_ATTR_RANKS_PER_HOST, or by a namespace of processes for each process: memory is not mapped between namespaces.
+/// Collective.
+int processes_per_host() {
+  struct stat own {};
+  EXPECT_EQ(stat("/proc/self/ns/pid", &own), 0);
+  std::vector<long> spaces(static_cast<size_t>(n), 0);
+  spaces[static_cast<size_t>(me)] = static_cast<long>(own.st_ino);
+  char plus[] = "+";
+  armci_msg_lgop(spaces.data(), n, plus);
+  const auto different = static_cast<int>(std::set<long>(spaces.begin(), spaces.end()).size());
+  EXPECT(different == 1 || different == n);  // no test mixes them
   const char* const text = std::getenv("LCI_ATTR_RANKS_PER_HOST");
-  const int per_host = text == nullptr ? 0 : std::atoi(text);
-  return per_host == 0 || proc / per_host == me / per_host;
+  return different > 1 ? 1 : text == nullptr ? n : std::atoi(text);
 }
 }  // namespace
 
@@ -75,8 +86,7 @@ void groups() {
 
 void domains() {
   // Each host is a domain if all hosts have the same number of processes.
-  const char* const text = std::getenv("LCI_ATTR_RANKS_PER_HOST");
-  int per_domain = text == nullptr ? n : std::atoi(text);
+  int per_domain = processes_per_host();
   if (n % per_domain != 0) per_domain = 1;
   const armci_domain_t smp = ARMCI_DOMAIN_SMP;
   const int mine = me / per_domain, first = mine * per_domain;
@@ -190,6 +200,7 @@ void messages() {
 
 /// One process allocates, all attach and put into it, the creator frees.
 void attached_memory() {
+  const int per_host = processes_per_host();
   for (int creator = 0; creator < n; ++creator) {
     armci_meminfo_t info{};
     if (me == creator) {
@@ -204,7 +215,7 @@ void attached_memory() {
     EXPECT_EQ(ARMCI_PutValueInt(me + 1, info.armci_addr + 800 + 4 * me, creator), 0);
     ARMCI_Barrier();
     for (int r = 0; r < n; ++r) {
-      if (me == creator || reachable(creator)) EXPECT_EQ(here[r], r + 1);
+      if (me / per_host == creator / per_host) EXPECT_EQ(here[r], r + 1);
       EXPECT_EQ(ARMCI_GetValueInt(info.armci_addr + 800 + 4 * r, creator), r + 1);
     }
     ARMCI_Memdt(&info, 800);

@@ -187,6 +187,7 @@ void failed_allocations() {
 
 const std::map<std::string, std::function<void()>> cases = {
     {"no init put", [] { std::exit(ARMCI_Put(local, local, 8, 0) == -6 ? 3 : 4); }},
+    {"init", [] { std::exit(ARMCI_Init() == -6 ? 3 : 4); }},
     {"no init barrier", [] { ARMCI_Barrier(); }},
     {"no init group", [] { ARMCI_Group_get_world(nullptr); }},
     {"type", [] { start(), ARMCI_Acc(9, &one, local, there(0), 8, 0); }},

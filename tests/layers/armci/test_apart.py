@@ -1,4 +1,4 @@
-"""Random operations between processes that can't see each other, as on different hosts: the network moves all bytes, also
+"""Operations between processes that can't see each other, as on different hosts: the network moves all bytes, also
 those of large gets. (With LCI_ATTR_RANKS_PER_HOST, the core still copies directly where it can.) Each process has process
 and mount namespaces of its own."""
 
@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-FUZZ, LCIRUN = os.environ["ARMCI_FUZZ"], os.environ["LCIRUN"]
+FUNCTIONS, FUZZ, LCIRUN = (os.environ[name] for name in ("ARMCI_FUNCTIONS", "ARMCI_FUZZ", "LCIRUN"))
 WITH_OFI = os.environ["WITH_OFI"] == "true"
 LONG = os.environ.get("LCI_TESTS_LONG", "0") != "0"
 OPERATIONS = 100000 if LONG else 2500
@@ -31,6 +31,11 @@ class Apart(unittest.TestCase):
                               text=True, timeout=1500 if LONG else 200, env={**os.environ, **environment})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.count(f"{OPERATIONS} operations, seed {seed}\n"), n)
+
+    def test_functions(self):
+        done = subprocess.run([LCIRUN, "-n", "2", *APART, FUNCTIONS], capture_output=True, text=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(done.stdout.endswith("codes\n"), done.stdout)
 
     def test_over_tcp(self):
         self.fuzz(2, 11, LCI_ATTR_BACKEND="tcp")

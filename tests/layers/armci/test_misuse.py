@@ -31,8 +31,9 @@ FAULTS = {
 }
 
 
-def run(case):
-    return subprocess.run([MISUSE, case], capture_output=True, text=True, timeout=60)
+def run(case, **environment):
+    return subprocess.run([MISUSE, case], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, **environment})
 
 
 class Misuse(unittest.TestCase):
@@ -50,6 +51,18 @@ class Misuse(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("armci: ARMCI_Put: ARMCI is not running: call ARMCI_Init first", done.stderr)
 
+    def test_a_setting_with_another_value_is_an_error_code(self):
+        for value in ("2", "-1", "maybe", "10", " 1"):
+            with self.subTest(value=value):
+                done = run("init", ARMCI_APPLIER=value)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn(f"armci: ARMCI_Init: ARMCI_APPLIER={value}: not understood; accepted: 1 on true yes 0 off "
+                              "false no", done.stderr)
+        for value in ("", "0", "1", "off", "On", "true", "False", "yes", "NO"):
+            with self.subTest(value=value):
+                done = run("init", ARMCI_APPLIER=value)
+                self.assertEqual((done.returncode, done.stderr), (4, ""))
+
     def test_armci_error_prints_to_both_streams_and_ends_with_the_code(self):
         done = run("error")
         self.assertEqual(done.returncode, 7)
@@ -59,7 +72,7 @@ class Misuse(unittest.TestCase):
     def test_each_case_is_looked_at(self):
         names = subprocess.run([MISUSE], capture_output=True, text=True, check=True).stdout.splitlines()
         here = {n for n in names if not n.startswith("dead ")}
-        self.assertEqual(here, set(FAULTS) | {"no init put", "error"})
+        self.assertEqual(here, set(FAULTS) | {"no init put", "init", "error"})
 
 
 if __name__ == "__main__":
