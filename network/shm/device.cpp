@@ -240,12 +240,8 @@ inline bool device::goes_on_leaving(in_lane& lane, poller& me) {
   return LCI_LIKELY(polls != 0) || look_at_left(lane, me);
 }
 
-LCI_ALWAYS_INLINE inline int device::poll_lanes(event_sink& sink, poller* me) {
-  uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
-  if (LCI_UNLIKELY(device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) != n_lanes)) {
-    adopt_lanes();
-    n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
-  }
+// Rare cases are calls at the end, so that no registers need saving.
+LCI_ALWAYS_INLINE inline int device::poll_known_lanes(event_sink& sink, poller* me, uint32_t n_lanes) {
   in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);  // A2: or a later, longer one
   in_lane* left = me == nullptr ? nullptr : me->left.load(std::memory_order_relaxed);
   if (left != nullptr && !goes_on_leaving(*left, *me)) left = nullptr;
@@ -258,8 +254,20 @@ LCI_ALWAYS_INLINE inline int device::poll_lanes(event_sink& sink, poller* me) {
   if (me != nullptr && polls % polls_between_reports == 0) entry_.idle_polls.store(polls, std::memory_order_relaxed);
   if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
                    (changes_seen_.load(std::memory_order_relaxed) != context_.changes())))
-    check_peers(sink);
+    return check_peers(sink);
   return 0;
+}
+
+LCI_ALWAYS_INLINE inline int device::poll_lanes(event_sink& sink, poller* me) {
+  const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
+  if (LCI_UNLIKELY(device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) != n_lanes))
+    return poll_new_lanes(sink, me);
+  return poll_known_lanes(sink, me, n_lanes);
+}
+
+int device::poll_new_lanes(event_sink& sink, poller* me) {
+  adopt_lanes();
+  return poll_known_lanes(sink, me, n_in_lanes_.load(std::memory_order_acquire));  // A4
 }
 
 int device::poll(event_sink& sink, int max_events) {
@@ -319,7 +327,7 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes, pol
   }
   // In a constant stream of messages polls are never idle, so check the peers here.
   if (LCI_UNLIKELY(busy) && LCI_UNLIKELY(changes_seen_.load(std::memory_order_relaxed) != context_.changes()))
-    check_peers(sink);
+    (void)check_peers(sink);
   return events > 0 ? events : -1;
 }
 
@@ -379,7 +387,7 @@ bool device::has_met(int peer) {
   return false;
 }
 
-void device::check_peers(event_sink& sink) {
+int device::check_peers(event_sink& sink) {
   context_.watch_peers();
   const uint64_t changes = context_.changes();
   size_t seen = failures_reported_.load(std::memory_order_relaxed);
@@ -389,6 +397,7 @@ void device::check_peers(event_sink& sink) {
   look_for_ends(sink);
   if (context_.external_peers() == nullptr || check_external_peers(sink))
     changes_seen_.store(changes, std::memory_order_relaxed);
+  return 0;
 }
 
 void device::look_for_ends(event_sink& sink) {

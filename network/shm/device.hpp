@@ -101,6 +101,8 @@ class device final : public network::device {
 
   // polling; `me` is null while only one thread polls
   int poll_lanes(event_sink& sink, poller* me);
+  int poll_known_lanes(event_sink& sink, poller* me, uint32_t n_lanes);
+  LCI_COLD int poll_new_lanes(event_sink& sink, poller* me);
   LCI_NOINLINE int poll_among_others(event_sink& sink);
   LCI_COLD poller* join_pollers();
   LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes, poller* me, const in_lane* left);
@@ -122,7 +124,8 @@ class device final : public network::device {
   bool prepare_answer(in_lane& lane);
   bool anything_ready() const;
   void sleep(int64_t timeout_us, bool parked);
-  LCI_COLD void check_peers(event_sink& sink);
+  /// Returns 0: no events that poll() would count.
+  LCI_COLD int check_peers(event_sink& sink);
   /// Reports peers that have closed their device.
   void look_for_ends(event_sink& sink);
 
@@ -132,7 +135,7 @@ class device final : public network::device {
   std::atomic<in_lane**> in_lanes_{nullptr};
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<size_t> failures_reported_{0};
-  std::atomic<uint64_t> changes_seen_{0};                 // of the context
+  std::atomic<uint64_t> changes_seen_{0};  // of the context
   static constexpr int no_poller = -2, several_pollers = -3;
   std::atomic<int> only_poller_{no_poller};               // index of the only thread that has polled, or one of these
   std::atomic<uint64_t> self_pollers_{0};                 // by thread index modulo 64: see leave_to_others()
@@ -151,8 +154,8 @@ class device final : public network::device {
   mpmc_array<poller*> pollers_;        // by thread index
   std::vector<std::unique_ptr<poller>> owned_pollers_;  // under mutex_
   poller shared_poller_;                                // of threads that have none of their own
-  std::atomic<bool> looking_{false};   // a thread is handling external peers
-  uint64_t next_ending_ = 0;           // under looking_: see external_peers::find_ending()
+  std::atomic<bool> looking_{false};                    // a thread is handling external peers
+  uint64_t next_ending_ = 0;                            // under looking_: see external_peers::find_ending()
   std::array<std::atomic<lane_slot*>, max_thread_index + 2> rows_{};
 };
 

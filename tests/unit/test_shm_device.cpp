@@ -1,6 +1,7 @@
 // Devices of the shm backend whose peers, in the same process, are freed.
 #include <sys/resource.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "network/shm/device.hpp"
 #include "tests/support/testing.hpp"
+#include "tests/unit/threads.hpp"
 
 using namespace lci::network;
 using lci::errorcode_t;
@@ -191,7 +193,8 @@ TEST_CASE("shm: the end of each device is reported, also if a handler throws") {
 TEST_CASE("shm: a thread leaves messages to its own rank to another thread that polls, for a while") {
   shm_job j(1);
   lci::network::device& d = *j.devices[0];
-  const auto send = [&](uint64_t number) { CHECK(d.inject(0, {}, &number, sizeof number) == errorcode_t::done); };
+  int refused = 0;
+  const auto send = [&](uint64_t number) { refused += d.inject(0, {}, &number, sizeof number) != errorcode_t::done; };
   shm_recorder mine, its;
   helper_thread other;
   const auto poll_there = [&](int n) {
@@ -236,4 +239,37 @@ TEST_CASE("shm: a thread leaves messages to its own rank to another thread that 
   send(1003);
   poll_here(1);
   CHECK(mine.got == numbers{1003});
+  CHECK(refused == 0);
+}
+
+TEST_CASE("shm: messages to the own rank from threads that share a device arrive once and in order") {
+  constexpr int n_threads = 3;
+  constexpr uint64_t count = 30000 / lci_test::time_scale;
+  struct ordered_sink final : event_sink {
+    void on_recv(int, const std::byte* data, size_t, void*) override {
+      uint32_t from_and_number[2];
+      std::memcpy(from_and_number, data + sizeof(message_head), sizeof from_and_number);
+      wrong += from_and_number[1] != next[from_and_number[0]]++;
+      arrived.fetch_add(1, std::memory_order_relaxed);
+    }
+    void on_complete(void*) override {}
+    void on_remote_write(int, uint32_t) override {}
+    void on_peer_failure(int, const char*) override {}
+    void on_operation_failure(void*, int) override {}
+    uint32_t next[n_threads] = {};  // one thread at a time drains the messages of a sender
+    std::atomic<uint64_t> wrong{0}, arrived{0};
+  } sink;
+  shm_job j(1);
+  lci::network::device& d = *j.devices[0];
+  lci_test::in_threads(n_threads, [&](int t) {
+    for (uint32_t n = 0; n < count; ++n) {
+      const uint32_t from_and_number[2] = {static_cast<uint32_t>(t), n};
+      while (d.inject(0, {}, from_and_number, sizeof from_and_number) != errorcode_t::done) d.poll(sink, 64);
+      if (n % 16 == 0) d.poll(sink, 64);
+    }
+    while (sink.arrived.load(std::memory_order_relaxed) < n_threads * count) d.poll(sink, 64);
+    return 0;
+  });
+  CHECK(sink.wrong == 0);
+  CHECK(sink.arrived == n_threads * count);
 }
