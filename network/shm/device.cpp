@@ -19,8 +19,8 @@ constexpr uint32_t polls_between_watches = 4096;
 // Of each of several pollers, before it tells the peers' senders that it polls: some 200 ns.
 constexpr uint32_t polls_between_reports = 8;
 // Of a thread that leaves its own messages to other threads. A look takes lines from the thread that drains them; after
-// most_looks that have found the same message, about a microsecond, no other thread polls.
-constexpr uint32_t polls_between_looks = 16, most_looks = 4;
+// most_looks that have found the same message, two or three microseconds, no other thread polls.
+constexpr uint32_t polls_between_looks = 64, most_looks = 2;
 
 std::atomic<uint64_t> next_rkey{1};
 
