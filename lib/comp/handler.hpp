@@ -14,6 +14,7 @@ class handler final : public comp_impl_t, public object_memory<handler, false> {
 
   handler(function f, attr_t a) : comp_impl_t(a), function_(f) { attr.comp_type = attr_comp_type_t::handler; }
   void signal(status_t status) override { function_(status); }
+  function called() const { return function_; }
 
  private:
   const function function_;

@@ -36,6 +36,8 @@ class basic_spinlock {
     if (LCI_UNLIKELY(!try_lock())) wait();
   }
   void unlock() { held_.store(false, std::memory_order_release); }  // R1
+  /// Only a hint.
+  bool is_held() const { return held_.load(std::memory_order_relaxed); }
 
  private:
   static bool is_alone() {

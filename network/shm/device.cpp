@@ -16,6 +16,11 @@ namespace {
 
 constexpr int lane_batch = 32;  // messages from one lane before the next lane is drained
 constexpr uint32_t polls_between_watches = 4096;
+// Of each of several pollers, before it tells the peers' senders that it polls: some 200 ns.
+constexpr uint32_t polls_between_reports = 8;
+// Of a thread that leaves its own messages to other threads. A look takes lines from the thread that drains them; after
+// most_looks that have found the same message, two or three microseconds, no other thread polls.
+constexpr uint32_t polls_between_looks = 64, most_looks = 2;
 
 std::atomic<uint64_t> next_rkey{1};
 
@@ -49,15 +54,14 @@ device::~device() {
 
 errorcode_t device::inject(int peer, message_head head, const void* payload, size_t size) {
   // The common case is inlined completely, so that no registers need saving.
-  const int thread = thread_index_if_known();
-  const lane_slot* row = LCI_LIKELY(thread >= 0) ? lanes_of(thread) : nullptr;
+  const lane_slot* row = lanes_of(thread_index_if_known());
   if (LCI_LIKELY(row != nullptr)) {
     out_lane* lane = row[peer].load(std::memory_order_acquire);  // A5: see R5
-    if (LCI_LIKELY(lane != nullptr && !lane->shared_by_threads && lane->has_room_now())) {
-      if (LCI_UNLIKELY(size - 1 >= out_lane::most_behind_head))
-        return size - 1 < out_lane::most_of_line ? inject_line(*lane, head, payload, size)
+    if (LCI_LIKELY(lane != nullptr && lane->has_room_alone())) {
+      if (LCI_UNLIKELY(size != out_lane::most_behind_head))
+        return size - 1 < out_lane::most_of_line ? inject_other_size(*lane, head, payload, size)
                                                  : inject_slowly(peer, head, payload, size);
-      lane->push_slot(head, payload, size);
+      lane->push_full_slot(head, payload);
       after_send(*lane);
       return errorcode_t::done;
     }
@@ -66,8 +70,11 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
 }
 
 // A separate function: inlined it would make inject() save registers.
-errorcode_t device::inject_line(out_lane& lane, message_head head, const void* payload, size_t size) {
-  lane.push_line(head, payload, size);
+errorcode_t device::inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size) {
+  if (size <= out_lane::most_behind_head)
+    lane.push_slot(head, payload, size);
+  else
+    lane.push_line(head, payload, size);
   after_send(lane);
   return errorcode_t::done;
 }
@@ -227,35 +234,91 @@ registration device::register_memory(void*, size_t) {
 
 // --- receiving ---
 
-int device::poll(event_sink& sink, int max_events) {
-  (void)max_events;                                                // a batch from each lane keeps them fair
-  uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
-  if (LCI_UNLIKELY(device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) != n_lanes)) {
-    adopt_lanes();
-    n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
-  }
+inline bool device::goes_on_leaving(in_lane& lane, poller& me) {
+  const uint32_t polls = me.polls_to_look.load(std::memory_order_relaxed) - 1;
+  me.polls_to_look.store(polls, std::memory_order_relaxed);
+  return LCI_LIKELY(polls != 0) || look_at_left(lane, me);
+}
+
+// Rare cases are calls at the end, so that no registers need saving.
+LCI_ALWAYS_INLINE inline int device::poll_known_lanes(event_sink& sink, poller* me, uint32_t n_lanes) {
   in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);  // A2: or a later, longer one
+  in_lane* left = me == nullptr ? nullptr : me->left.load(std::memory_order_relaxed);
+  if (left != nullptr && !goes_on_leaving(*left, *me)) left = nullptr;
   // Most polls find nothing: they must be short, since an arriving message waits for them to end.
   for (uint32_t i = 0; i < n_lanes; ++i)
-    if (lanes[i]->is_due()) return drain(sink, lanes, n_lanes);
-  // An approximate counter: increments lost between threads only make the checks rarer.
-  const uint32_t polls = entry_.idle_polls.load(std::memory_order_relaxed) + 1;
-  entry_.idle_polls.store(polls, std::memory_order_relaxed);
+    if ((me == nullptr || lanes[i] != left) && lanes[i]->is_due()) return drain(sink, lanes, n_lanes, me, left);
+  std::atomic<uint32_t>& counter = me == nullptr ? entry_.idle_polls : me->idle_polls;
+  const uint32_t polls = counter.load(std::memory_order_relaxed) + 1;
+  counter.store(polls, std::memory_order_relaxed);
+  if (me != nullptr && polls % polls_between_reports == 0) entry_.idle_polls.store(polls, std::memory_order_relaxed);
   if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
                    (changes_seen_.load(std::memory_order_relaxed) != context_.changes())))
-    check_peers(sink);
+    return check_peers(sink);
   return 0;
 }
 
-int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
+LCI_ALWAYS_INLINE inline int device::poll_lanes(event_sink& sink, poller* me) {
+  const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
+  if (LCI_UNLIKELY(device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) != n_lanes))
+    return poll_new_lanes(sink, me);
+  return poll_known_lanes(sink, me, n_lanes);
+}
+
+int device::poll_new_lanes(event_sink& sink, poller* me) {
+  adopt_lanes();
+  return poll_known_lanes(sink, me, n_in_lanes_.load(std::memory_order_acquire));  // A4
+}
+
+int device::poll(event_sink& sink, int max_events) {
+  (void)max_events;  // a batch from each lane keeps them fair
+  if (LCI_UNLIKELY(thread_index_if_known() != only_poller_.load(std::memory_order_relaxed)))
+    return poll_among_others(sink);
+  return poll_lanes(sink, nullptr);
+}
+
+// Threads that poll at the same time share no line that a poll writes: an arriving message would wait for its transfer.
+int device::poll_among_others(event_sink& sink) {
+  const int thread = thread_index_if_known();
+  poller* me = LCI_LIKELY(thread >= 0) ? pollers_.get(static_cast<size_t>(thread)) : nullptr;
+  if (LCI_UNLIKELY(me == nullptr)) me = join_pollers();
+  return poll_lanes(sink, me);
+}
+
+/// The first poll of a thread, or of one that was the only one before. Null if it is the only one.
+poller* device::join_pollers() {
+  const int thread = thread_index();
+  // Relaxed: it only says which counters to use. A thread that finds the old value polls once more as if alone.
+  int only = only_poller_.load(std::memory_order_relaxed);
+  if (only == no_poller &&
+      only_poller_.compare_exchange_strong(only, thread, std::memory_order_relaxed, std::memory_order_relaxed))
+    return nullptr;
+  if (only == thread) return nullptr;
+  if (only != several_pollers) only_poller_.store(several_pollers, std::memory_order_relaxed);
+  if (thread == max_thread_index) return &shared_poller_;
+  std::lock_guard guard(mutex_);
+  try {
+    auto made = std::make_unique<poller>();
+    owned_pollers_.reserve(owned_pollers_.size() + 1);
+    pollers_.put(static_cast<size_t>(thread), made.get());
+    owned_pollers_.push_back(std::move(made));
+    return owned_pollers_.back().get();
+  } catch (const std::bad_alloc&) {
+    return &shared_poller_;
+  }
+}
+
+int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes, poller* me, const in_lane* left) {
   int events = 0;
   bool busy = false;
   for (uint32_t i = 0; i < n_lanes; ++i) {
     in_lane& lane = *lanes[i];
-    if (!lane.ready() || leave_to_others(lane) || !lane.lock.try_lock()) continue;
+    if (&lane == left || !lane.ready() || (me != nullptr && leave_to_others(lane, *me)) || !lane.lock.try_lock())
+      continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane.source() < 0)) continue;
-    const bool lone = !lane.in_a_stream(entry_.idle_polls.load(std::memory_order_relaxed));
+    const bool lone =
+        !lane.in_a_stream((me == nullptr ? entry_.idle_polls : me->idle_polls).load(std::memory_order_relaxed));
     busy |= !lone;
     events += lane.drain(
         lone && prepare_answer(lane) ? 1 : lane_batch,
@@ -264,29 +327,47 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
   }
   // In a constant stream of messages polls are never idle, so check the peers here.
   if (LCI_UNLIKELY(busy) && LCI_UNLIKELY(changes_seen_.load(std::memory_order_relaxed) != context_.changes()))
-    check_peers(sink);
+    (void)check_peers(sink);
   return events > 0 ? events : -1;
 }
 
-bool device::leave_own_messages(const in_lane& lane) {
+bool device::leave_own_messages(in_lane& lane, poller& me) {
   const int thread = thread_index_if_known();
-  if (thread < 0) return false;
+  if (thread < 0 || &me == &shared_poller_) return false;
   const uint64_t mine = self_poller(thread);
   const uint64_t pollers = self_pollers_.load(std::memory_order_relaxed);
   if ((pollers & mine) == 0) self_pollers_.fetch_or(mine, std::memory_order_relaxed);
   if ((pollers & ~mine) == 0) return false;
   out_lane* const own = lane_of(thread, context_.rank());
   if (own == nullptr || own->shared_by_threads || own->index() != lane.index()) return false;
-  if (own->leaves(lane.consumed())) return true;
-  self_pollers_.store(mine, std::memory_order_relaxed);  // the others don't poll any more
+  me.left_at.store(lane.consumed(), std::memory_order_relaxed);
+  me.looks.store(0, std::memory_order_relaxed);
+  me.polls_to_look.store(polls_between_looks, std::memory_order_relaxed);
+  me.left.store(&lane, std::memory_order_relaxed);
+  return true;
+}
+
+bool device::look_at_left(in_lane& lane, poller& me) {
+  me.polls_to_look.store(polls_between_looks, std::memory_order_relaxed);
+  const uint64_t consumed = lane.consumed();
+  uint32_t looks = 0;
+  if (lane.ready() && consumed == me.left_at.load(std::memory_order_relaxed) && !lane.lock.is_held())
+    looks = me.looks.load(std::memory_order_relaxed) + 1;
+  me.looks.store(looks, std::memory_order_relaxed);
+  me.left_at.store(consumed, std::memory_order_relaxed);
+  if (looks < most_looks) return true;
+  me.left.store(nullptr, std::memory_order_relaxed);
+  // The others don't poll any more.
+  self_pollers_.store(self_poller(thread_index_if_known()), std::memory_order_relaxed);
   return false;
 }
 
 bool device::prepare_answer(in_lane& lane) {
   const int thread = thread_index_if_known();
   const out_lane* back = thread >= 0 ? lane_of(thread, lane.source()) : nullptr;
-  if (back == nullptr || back->shared_by_threads || lane.source() == context_.rank() || !lane.is_answered(back->sent()))
-    return false;
+  if (back == nullptr || back->shared_by_threads) return false;
+  if (lane.own() && back->index() == lane.index()) return false;  // the thread's message to itself
+  if (!lane.is_answered(back->sent())) return false;
   back->prefetch_next();
   return true;
 }
@@ -306,7 +387,7 @@ bool device::has_met(int peer) {
   return false;
 }
 
-void device::check_peers(event_sink& sink) {
+int device::check_peers(event_sink& sink) {
   context_.watch_peers();
   const uint64_t changes = context_.changes();
   size_t seen = failures_reported_.load(std::memory_order_relaxed);
@@ -316,6 +397,7 @@ void device::check_peers(event_sink& sink) {
   look_for_ends(sink);
   if (context_.external_peers() == nullptr || check_external_peers(sink))
     changes_seen_.store(changes, std::memory_order_relaxed);
+  return 0;
 }
 
 void device::look_for_ends(event_sink& sink) {

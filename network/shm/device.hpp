@@ -8,19 +8,21 @@
 #include <vector>
 
 #include "lib/base/thread_index.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/context.hpp"
 #include "network/shm/device_entries.hpp"
 #include "network/shm/in_lane.hpp"
 #include "network/shm/lane_pool.hpp"
 #include "network/shm/out_lane.hpp"
+#include "network/shm/poller.hpp"
 
 namespace lci::network::shm {
 
 /// Thread-safe. Each sending thread has its own lane to each peer, opened at its first message, so threads that share
 /// the device share nothing while sending. When lanes or thread indices run out, threads share one lane to the peer,
 /// under its lock; it is in the row of the last index. Several threads may poll: each non-empty lane is drained by one
-/// of them. Sends, puts and gets are complete when post() returns.
+/// of them, and each of them has a poller. Sends, puts and gets are complete when post() returns.
 class device final : public network::device {
  public:
   device(context& c, const device_attr_t& attr, size_t eager_size);
@@ -41,10 +43,11 @@ class device final : public network::device {
  private:
   using lane_slot = std::atomic<out_lane*>;
 
+  /// The place of the row of a thread; also of thread -1, which has no number yet, and never a row.
+  std::atomic<lane_slot*>& row_of(int thread) { return rows_[static_cast<size_t>(thread + 1)]; }
+  const std::atomic<lane_slot*>& row_of(int thread) const { return rows_[static_cast<size_t>(thread + 1)]; }
   /// The thread's lanes by peer, or null if it has none yet.
-  lane_slot* lanes_of(int thread) const {
-    return rows_[static_cast<size_t>(thread)].load(std::memory_order_acquire);  // A6: see R6
-  }
+  lane_slot* lanes_of(int thread) const { return row_of(thread).load(std::memory_order_acquire); }  // A6: see R6
   /// The thread's lane to `peer`, or null if it is not open yet.
   out_lane* lane_of(int thread, int peer) const {
     const lane_slot* row = lanes_of(thread);
@@ -80,7 +83,7 @@ class device final : public network::device {
   LCI_COLD bool check_external_peers(event_sink& sink);
   void leave_external_peers();
 
-  LCI_NOINLINE errorcode_t inject_line(out_lane& lane, message_head head, const void* payload, size_t size);
+  LCI_NOINLINE errorcode_t inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
@@ -95,22 +98,34 @@ class device final : public network::device {
     if (LCI_UNLIKELY(lane.entry().sleepers.load(std::memory_order_relaxed) != 0)) ring_bell(lane.entry());
   }
   LCI_COLD void ring_bell(device_entry& entry);
-  LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes);
+
+  // polling; `me` is null while only one thread polls
+  int poll_lanes(event_sink& sink, poller* me);
+  int poll_known_lanes(event_sink& sink, poller* me, uint32_t n_lanes);
+  LCI_COLD int poll_new_lanes(event_sink& sink, poller* me);
+  LCI_NOINLINE int poll_among_others(event_sink& sink);
+  LCI_COLD poller* join_pollers();
+  LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes, poller* me, const in_lane* left);
   /// Whether this thread should leave a lane of messages to the own rank to other threads that poll, because it has
-  /// sent these messages itself: they are probably for another thread, and the lane's lines stay between two.
-  bool leave_to_others(const in_lane& lane) {
+  /// sent these messages itself: they are probably for another thread, and the lane's lines stay between two. If so,
+  /// its polls skip the lane from now on.
+  bool leave_to_others(in_lane& lane, poller& me) {
     return lane.own() &&
            LCI_UNLIKELY(self_pollers_.load(std::memory_order_relaxed) != self_poller(thread_index_if_known())) &&
-           leave_own_messages(lane);
+           leave_own_messages(lane, me);
   }
-  LCI_NOINLINE bool leave_own_messages(const in_lane& lane);
+  LCI_NOINLINE bool leave_own_messages(in_lane& lane, poller& me);
+  /// Whether polls still skip the lane that was left to others.
+  bool goes_on_leaving(in_lane& lane, poller& me);
+  LCI_NOINLINE bool look_at_left(in_lane& lane, poller& me);
   static uint64_t self_poller(int thread) { return uint64_t{1} << (static_cast<unsigned>(thread) % 64); }
   /// If the waiting message will probably be answered, as the last one was, prefetches the slot for the answer, which
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
   bool anything_ready() const;
   void sleep(int64_t timeout_us, bool parked);
-  LCI_COLD void check_peers(event_sink& sink);
+  /// Returns 0: no events that poll() would count.
+  LCI_COLD int check_peers(event_sink& sink);
   /// Reports peers that have closed their device.
   void look_for_ends(event_sink& sink);
 
@@ -120,7 +135,9 @@ class device final : public network::device {
   std::atomic<in_lane**> in_lanes_{nullptr};
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<size_t> failures_reported_{0};
-  std::atomic<uint64_t> changes_seen_{0};                 // of the context
+  std::atomic<uint64_t> changes_seen_{0};  // of the context
+  static constexpr int no_poller = -2, several_pollers = -3;
+  std::atomic<int> only_poller_{no_poller};               // index of the only thread that has polled, or one of these
   std::atomic<uint64_t> self_pollers_{0};                 // by thread index modulo 64: see leave_to_others()
   std::atomic<bool> unparked_{false};                     // an unpark() not yet consumed by a park()
   std::mutex mutex_;                                      // for opening, adopting and closing lanes
@@ -134,9 +151,12 @@ class device final : public network::device {
   std::atomic<bool> warned_of_unknown_{false};
   std::vector<in_lane*> external_in_;  // under mutex_: those of owned_in_ that external peers use or have used
   std::vector<out_lane*> spare_out_;   // under mutex_: those of owned_out_ not in use
-  std::atomic<bool> looking_{false};   // a thread is handling external peers
-  uint64_t next_ending_ = 0;           // under looking_: see external_peers::find_ending()
-  std::array<std::atomic<lane_slot*>, max_thread_index + 1> rows_{};
+  mpmc_array<poller*> pollers_;        // by thread index
+  std::vector<std::unique_ptr<poller>> owned_pollers_;  // under mutex_
+  poller shared_poller_;                                // of threads that have none of their own
+  std::atomic<bool> looking_{false};                    // a thread is handling external peers
+  uint64_t next_ending_ = 0;                            // under looking_: see external_peers::find_ending()
+  std::array<std::atomic<lane_slot*>, max_thread_index + 2> rows_{};
 };
 
 }  // namespace lci::network::shm

@@ -39,14 +39,14 @@ out_lane* device::open_or_find(int peer, errorcode_t& why) {
 }
 
 void device::make_row(int thread) {
-  auto& place = rows_[static_cast<size_t>(thread)];
+  auto& place = row_of(thread);
   if (place.load(std::memory_order_relaxed) != nullptr) return;
   owned_rows_.push_back(std::make_unique<lane_slot[]>(static_cast<size_t>(context_.n_ids())));
   place.store(owned_rows_.back().get(), std::memory_order_release);  // R6: pairs with A6 in lanes_of()
 }
 
 void device::set_lane(int thread, int peer, out_lane* lane) {
-  lane_slot* const row = rows_[static_cast<size_t>(thread)].load(std::memory_order_relaxed);
+  lane_slot* const row = row_of(thread).load(std::memory_order_relaxed);
   row[peer].store(lane, std::memory_order_release);  // R5: pairs with A5 in lane_of()
 }
 

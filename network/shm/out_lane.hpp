@@ -28,10 +28,11 @@ class alignas(cache_line) out_lane {
       : shared_by_threads(by_many),
         shared_(&segment.lane(index)),
         slots_(slots_of(*shared_), segment.header().n_slots),
+        entry_(&entry),
+        limit_alone_(by_many ? 0 : limit(0)),
+        limit_(limit(0)),
         data_size_(segment.header().data_size),
         data_(data_of(*shared_, segment.header().n_slots)),
-        entry_(&entry),
-        limit_(limit(0)),
         segment_(segment),
         index_(index) {}
 
@@ -48,26 +49,30 @@ class alignas(cache_line) out_lane {
     index_ = index;
   }
 
-  /// Ignores space that the receiver has given back meanwhile.
-  bool has_room_now() const { return tail_ < limit_; }
+  /// Whether the lane is of one thread, and has room; ignores space that the receiver has given back meanwhile.
+  bool has_room_alone() const { return tail_ < limit_alone_; }
   bool has_room() {
-    if (LCI_LIKELY(has_room_now())) return true;
+    if (LCI_LIKELY(tail_ < limit_)) return true;
     limit_ = limit(shared_->head.load(std::memory_order_acquire));  // A2
+    if (!shared_by_threads) limit_alone_ = limit_;
     return tail_ < limit_;
   }
 
   // Call each of these only after has_room() was true.
 
-  /// The most frequent message: a head, and 1 to most_behind_head bytes.
+  /// The most frequent message: a head, and most_behind_head bytes.
   static constexpr size_t most_behind_head = slot_word::narrow - sizeof(message_head);
+  void push_full_slot(message_head head, const void* rest) {
+    const place at = next_slot();
+    put_head(at, head);
+    std::memcpy(at.slot.payload() + sizeof head, rest, most_behind_head);
+    publish(at, static_cast<uint32_t>(sizeof head + most_behind_head));
+  }
+  /// A head, and 1 to most_behind_head bytes.
   void push_slot(message_head head, const void* rest, size_t rest_size) {
     const place at = next_slot();
     put_head(at, head);
-    std::byte* const to = at.slot.payload() + sizeof head;
-    if (LCI_LIKELY(rest_size == 8))
-      std::memcpy(to, rest, 8);
-    else
-      copy_small(to, rest, rest_size);
+    copy_small(at.slot.payload() + sizeof head, rest, rest_size);
     publish(at, static_cast<uint32_t>(sizeof head + rest_size));
   }
 
@@ -157,16 +162,6 @@ class alignas(cache_line) out_lane {
     return idle ? attention::waits : attention::streams;
   }
 
-  /// For a lane to the own rank whose next message waits at `head`: whether its sender should leave that message to
-  /// another thread a little longer.
-  bool leaves(uint64_t head) {
-    if (head != left_at_) {
-      left_at_ = head;
-      times_left_ = 0;
-    }
-    return ++times_left_ <= most_times_left;
-  }
-
   device_entry& entry() { return *entry_; }
   lane_header& shared() { return *shared_; }
   const segment_view& segment() const { return segment_; }
@@ -234,24 +229,22 @@ class alignas(cache_line) out_lane {
     std::memcpy(at.slot.payload() + sizeof first, &second, sizeof second);
   }
 
-  static constexpr int most_times_left = 64;  // polls of some 15 ns: about a microsecond
   static constexpr uint64_t slots_ahead = 2;
   static inline const uint64_t recent = ticks_in(std::chrono::microseconds(8));
   static constexpr int looks = 24;  // each takes some 15 ns
 
   lane_header* shared_;
   slot_ring slots_;
+  device_entry* entry_;
+  uint64_t tail_ = 0;     // slots written
+  uint64_t limit_alone_;  // as limit_ if the lane is of one thread, else 0: one comparison finds both out
+  uint64_t limit_;        // upper bound of tail_
   uint64_t data_size_;
   std::byte* data_;
-  device_entry* entry_;
-  uint64_t tail_ = 0;  // slots written
-  uint64_t limit_;     // upper bound of tail_
   uint64_t data_tail_ = 0;
   uint64_t data_head_ = 0;
   uint64_t asked_at_ = 0, polled_at_ = 0;  // for receivers_attention(), like the next two
   uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0;
-  uint64_t left_at_ = 0;  // for leaves(), like the next one
-  int times_left_ = 0;
   segment_view segment_;
   uint32_t index_;
 };

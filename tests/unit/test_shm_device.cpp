@@ -1,16 +1,22 @@
 // Devices of the shm backend whose peers, in the same process, are freed.
 #include <sys/resource.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "network/shm/device.hpp"
 #include "tests/support/testing.hpp"
+#include "tests/unit/threads.hpp"
 
 using namespace lci::network;
 using lci::errorcode_t;
@@ -42,7 +48,11 @@ struct shm_member final : address_exchange {
 };
 
 struct shm_recorder final : event_sink {
-  void on_recv(int, const std::byte*, size_t, void*) override {}
+  void on_recv(int, const std::byte* data, size_t size, void*) override {
+    uint64_t number = 0;
+    if (size == sizeof(message_head) + sizeof number) std::memcpy(&number, data + sizeof(message_head), sizeof number);
+    got.push_back(number);
+  }
   void on_complete(void*) override {}
   void on_remote_write(int, uint32_t) override {}
   void on_peer_failure(int peer, const char*) override { failures.push_back(peer); }
@@ -53,6 +63,45 @@ struct shm_recorder final : event_sink {
   void on_operation_failure(void*, int) override {}
   bool throws = false;
   std::vector<int> failures, ends;
+  std::vector<uint64_t> got;
+};
+
+/// A thread that calls one function after the other.
+class helper_thread {
+ public:
+  helper_thread()
+      : thread_([this] {
+          std::unique_lock guard(mutex_);
+          while (true) {
+            changed_.wait(guard, [this] { return next_ != nullptr || over_; });
+            if (next_ == nullptr) return;
+            next_();
+            next_ = nullptr;
+            changed_.notify_all();
+          }
+        }) {}
+  ~helper_thread() {
+    {
+      std::lock_guard guard(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  /// Returns when `f` has.
+  void call(std::function<void()> f) {
+    std::unique_lock guard(mutex_);
+    next_ = std::move(f);
+    changed_.notify_all();
+    changed_.wait(guard, [this] { return next_ == nullptr; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> next_;  // under mutex_
+  bool over_ = false;           // under mutex_
+  std::thread thread_;
 };
 
 /// Ranks of one process, each with a device.
@@ -139,4 +188,88 @@ TEST_CASE("shm: the end of each device is reported, also if a handler throws") {
   sink.throws = true;
   j.poll(sink);
   CHECK(sink.ends == std::vector<int>{1, 2});
+}
+
+TEST_CASE("shm: a thread leaves messages to its own rank to another thread that polls, for a while") {
+  shm_job j(1);
+  lci::network::device& d = *j.devices[0];
+  int refused = 0;
+  const auto send = [&](uint64_t number) { refused += d.inject(0, {}, &number, sizeof number) != errorcode_t::done; };
+  shm_recorder mine, its;
+  helper_thread other;
+  const auto poll_there = [&](int n) {
+    other.call([&] {
+      for (int i = 0; i < n && its.got.empty(); ++i) d.poll(its, 64);
+    });
+  };
+  const auto poll_here = [&](int n) {
+    for (int i = 0; i < n && mine.got.empty(); ++i) d.poll(mine, 64);
+  };
+  using numbers = std::vector<uint64_t>;
+
+  // A thread that polls alone takes its own messages at once.
+  send(1);
+  poll_here(1);
+  CHECK(mine.got == numbers{1});
+  mine.got.clear();
+  other.call([&] { send(2); });
+  poll_there(1);
+  CHECK(its.got == numbers{2});
+  its.got.clear();
+
+  // Both have found messages of their own: each leaves them to the other one, whose polls find them at once.
+  for (uint64_t number = 3; number < 200; number += 2) {
+    send(number);
+    other.call([&] { send(number + 1); });
+    poll_here(1);
+    poll_there(1);
+    CHECK(mine.got == numbers{number + 1});
+    CHECK(its.got == numbers{number});
+    mine.got.clear();
+    its.got.clear();
+  }
+
+  // If the other one polls no longer, a thread takes its messages itself, the next ones at once.
+  for (uint64_t number : {1000, 1001, 1002}) send(number);
+  poll_here(20);
+  CHECK(mine.got.empty());
+  poll_here(1000);
+  CHECK(mine.got == numbers{1000, 1001, 1002});
+  mine.got.clear();
+  send(1003);
+  poll_here(1);
+  CHECK(mine.got == numbers{1003});
+  CHECK(refused == 0);
+}
+
+TEST_CASE("shm: messages to the own rank from threads that share a device arrive once and in order") {
+  constexpr int n_threads = 3;
+  constexpr uint64_t count = 30000 / lci_test::time_scale;
+  struct ordered_sink final : event_sink {
+    void on_recv(int, const std::byte* data, size_t, void*) override {
+      uint32_t from_and_number[2];
+      std::memcpy(from_and_number, data + sizeof(message_head), sizeof from_and_number);
+      wrong += from_and_number[1] != next[from_and_number[0]]++;
+      arrived.fetch_add(1, std::memory_order_relaxed);
+    }
+    void on_complete(void*) override {}
+    void on_remote_write(int, uint32_t) override {}
+    void on_peer_failure(int, const char*) override {}
+    void on_operation_failure(void*, int) override {}
+    uint32_t next[n_threads] = {};  // one thread at a time drains the messages of a sender
+    std::atomic<uint64_t> wrong{0}, arrived{0};
+  } sink;
+  shm_job j(1);
+  lci::network::device& d = *j.devices[0];
+  lci_test::in_threads(n_threads, [&](int t) {
+    for (uint32_t n = 0; n < count; ++n) {
+      const uint32_t from_and_number[2] = {static_cast<uint32_t>(t), n};
+      while (d.inject(0, {}, from_and_number, sizeof from_and_number) != errorcode_t::done) d.poll(sink, 64);
+      if (n % 16 == 0) d.poll(sink, 64);
+    }
+    while (sink.arrived.load(std::memory_order_relaxed) < n_threads * count) d.poll(sink, 64);
+    return 0;
+  });
+  CHECK(sink.wrong == 0);
+  CHECK(sink.arrived == n_threads * count);
 }

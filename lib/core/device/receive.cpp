@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "lib/base/copy_small.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/base/race_detector.hpp"
 #include "lib/core/device/close_device.hpp"
@@ -117,7 +118,10 @@ void free_copy(device& d, payload_copy copy, allocator_base_t* allocator) {
     if (to.comp->attr.zero_copy_am && fits) copy.p = d.packet_pool.p_impl->get();
     copy.buffer = copy.p != nullptr ? copy.p->payload() : d.rt.allocate(size, to.allocator);
     if (LCI_UNLIKELY(copy.buffer == nullptr)) return false;
-    std::memcpy(copy.buffer, data, size);
+    if (size < cache_line)
+      copy_small(static_cast<std::byte*>(copy.buffer), data, size);
+    else
+      std::memcpy(copy.buffer, data, size);
   }
   const attr_comp_type_t type = to.comp->attr.comp_type;  // the object may be gone when it has thrown
   try {
@@ -151,17 +155,20 @@ bool deliver_copy(device& d, rcomp_table::target to, int peer, tag_t tag, const 
 }
 
 void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
-  // The most common messages, where the network lends its own buffer: no packet has to be returned afterwards.
+  // The most common messages, where the network lends its own buffer: no packet has to be returned afterwards. All but
+  // the first are calls at the end, so that no registers need saving.
   if (LCI_LIKELY(size >= sizeof(wire::header) && recv_context == nullptr)) {
-    network::message_head head;
-    std::memcpy(&head, data, sizeof head);
+    uint64_t first, second;
+    std::memcpy(&first, data, sizeof first);
+    std::memcpy(&second, data + sizeof first, sizeof second);
+    const network::message_head head{{first, second}};
     if (LCI_LIKELY(wire::is_am(head))) {
-      const rcomp_table::target to = rt.rcomps.find_target(wire::word_of(head));
-      if (LCI_LIKELY(to.comp != nullptr)) {
-        if (!to.comp->attr.am_in_place) return receive_am_copy(*this, to, peer, data, size);
-        to.comp->signal(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
-        return;
-      }
+      const rcomp_table::entry entry = rt.rcomps.at(wire::word_of(head));
+      if (const rcomp_table::function f = entry.in_place(); LCI_LIKELY(f != nullptr))
+        return f(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
+      const rcomp_table::target to = entry.found();
+      if (LCI_LIKELY(to.comp != nullptr && !to.comp->attr.am_in_place))
+        return receive_am_copy(*this, to, peer, data, size);
     } else if (LCI_LIKELY(wire::is_send(head))) {
       return receive_send(*this, peer, head, data + sizeof head, size - sizeof head);
     } else if (LCI_LIKELY(wire::is_signal(head))) {

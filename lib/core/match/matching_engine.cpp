@@ -41,25 +41,19 @@ matching_engine& matching_engine::of_user() {
   return *table;
 }
 
-inline void* matching_engine::pop(bucket& b, int q) {
-  if (LCI_UNLIKELY(b.count[q] == many)) return pop_many(b, q);
-  void* oldest = b.first[q];
-  if (--b.count[q] > 0) b.first[q] = b.second[q];
-  return oldest;
-}
-
 void* matching_engine::pop_many(bucket& b, int q) {
   void* oldest = b.first[q];
   entry_queue& more = *b.more[q];
   b.first[q] = more.pop();
-  if (more.empty()) {
-    b.count[q] = 1;
-    if (more.capacity() > most_kept) {
-      delete b.more[q];
-      b.more[q] = nullptr;
-    }
-  }
+  if (LCI_UNLIKELY(more.empty())) shrink(b, q);
   return oldest;
+}
+
+void matching_engine::shrink(bucket& b, int q) {
+  b.count[q] = 1;
+  if (b.more[q]->capacity() <= most_kept) return;
+  delete b.more[q];
+  b.more[q] = nullptr;
 }
 
 void matching_engine::push_many(bucket& b, int q, void* value) {
@@ -71,22 +65,7 @@ void matching_engine::push_many(bucket& b, int q, void* value) {
   b.more[q]->push(value);
 }
 
-inline void matching_engine::push(bucket& b, int q, void* value) {
-  if (b.count[q] == 0) {
-    b.first[q] = value;
-    b.count[q] = 1;
-  } else if (b.count[q] == 1) {
-    b.second[q] = value;
-    b.count[q] = 2;
-  } else {
-    push_many(b, q, value);
-  }
-}
-
-void* matching_engine::insert(matching_entry_key_t key, void* value, matching_entry_type_t type) {
-  bucket& b = bucket_of(key);
-  std::lock_guard guard(b.lock);
-
+void* matching_engine::insert_elsewhere(bucket& b, uint64_t key, void* value, matching_entry_type_t type) {
   int free_queue = -1;
   for (int q = 0; q < n_queues; ++q) {
     if (b.count[q] == 0) {
@@ -102,10 +81,7 @@ void* matching_engine::insert(matching_entry_key_t key, void* value, matching_en
   if (LCI_UNLIKELY(b.overflow != nullptr || free_queue < 0) &&
       insert_overflow(b, key, value, type, match, free_queue < 0))
     return match;
-  b.count[free_queue] = 1;
-  b.type[free_queue] = static_cast<uint8_t>(type);
-  b.key[free_queue] = key;
-  b.first[free_queue] = value;
+  begin(b, free_queue, key, value, type);
   touch(b);
   return nullptr;
 }
@@ -140,9 +116,7 @@ void* matching_engine::take_overflow(bucket& b, uint64_t key, matching_entry_typ
   return match;
 }
 
-void* matching_engine::take(matching_entry_key_t key, matching_entry_type_t type) {
-  bucket& b = bucket_of(key);
-  std::lock_guard guard(b.lock);
+void* matching_engine::take_elsewhere(bucket& b, uint64_t key, matching_entry_type_t type) {
   for (int q = 0; q < n_queues; ++q) {
     if (b.count[q] == 0 || b.key[q] != key) continue;
     return b.type[q] == static_cast<uint8_t>(type) ? pop(b, q) : nullptr;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <unordered_map>
 
 #include "lci/operations.hpp"
@@ -97,8 +98,14 @@ class matching_engine : public object_memory<matching_engine, true> {
 
   static void* pop(bucket& b, int q);
   LCI_NOINLINE static void* pop_many(bucket& b, int q);
-  LCI_NOINLINE static void push_many(bucket& b, int q, void* value);
+  /// Of the queue `more`, which pop_many() has emptied.
+  LCI_COLD static void shrink(bucket& b, int q);
   static void push(bucket& b, int q, void* value);
+  LCI_NOINLINE static void push_many(bucket& b, int q, void* value);
+  static void begin(bucket& b, int q, uint64_t key, void* value, matching_entry_type_t type);
+  /// Where the bucket's first queue is of another key. Under its lock.
+  LCI_NOINLINE void* insert_elsewhere(bucket& b, uint64_t key, void* value, matching_entry_type_t type);
+  LCI_NOINLINE static void* take_elsewhere(bucket& b, uint64_t key, matching_entry_type_t type);
   LCI_COLD static size_t filter(bucket& b, int q, const entry_test& wanted);
   /// False if the key is not in the overflow and is not to be added either.
   LCI_COLD static bool insert_overflow(bucket& b, uint64_t key, void* value, matching_entry_type_t type, void*& match,
@@ -117,6 +124,54 @@ class matching_engine : public object_memory<matching_engine, true> {
   std::atomic<bool> touched_[n_buckets / group_size] = {};
   std::atomic<matching_engine*> of_user_{nullptr};  // owned
 };
+
+inline void* matching_engine::pop(bucket& b, int q) {
+  if (LCI_UNLIKELY(b.count[q] == many)) return pop_many(b, q);
+  void* oldest = b.first[q];
+  if (--b.count[q] > 0) b.first[q] = b.second[q];
+  return oldest;
+}
+
+inline void matching_engine::push(bucket& b, int q, void* value) {
+  if (b.count[q] == 1) {
+    b.second[q] = value;
+    b.count[q] = 2;
+  } else {
+    push_many(b, q, value);
+  }
+}
+
+inline void matching_engine::begin(bucket& b, int q, uint64_t key, void* value, matching_entry_type_t type) {
+  b.count[q] = 1;
+  b.type[q] = static_cast<uint8_t>(type);
+  b.key[q] = key;
+  b.first[q] = value;
+}
+
+inline void* matching_engine::insert(matching_entry_key_t key, void* value, matching_entry_type_t type) {
+  bucket& b = bucket_of(key);
+  std::lock_guard guard(b.lock);
+  if (b.count[0] == 0) {
+    if (LCI_LIKELY((b.count[1] | b.count[2]) == 0 && b.overflow == nullptr)) {
+      begin(b, 0, key, value, type);
+      touch(b);
+      return nullptr;
+    }
+  } else if (LCI_LIKELY(b.key[0] == key)) {
+    if (b.type[0] != static_cast<uint8_t>(type)) return pop(b, 0);
+    push(b, 0, value);
+    return nullptr;
+  }
+  return insert_elsewhere(b, key, value, type);
+}
+
+inline void* matching_engine::take(matching_entry_key_t key, matching_entry_type_t type) {
+  bucket& b = bucket_of(key);
+  std::lock_guard guard(b.lock);
+  if (LCI_LIKELY(b.count[0] != 0 && b.key[0] == key))
+    return LCI_LIKELY(b.type[0] == static_cast<uint8_t>(type)) ? pop(b, 0) : nullptr;
+  return take_elsewhere(b, key, type);
+}
 
 template <class F>
 void matching_engine::drain(F visit) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/check.hpp"
+#include "lib/comp/handler.hpp"
 
 namespace lci::core {
 
@@ -109,9 +110,12 @@ rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
 void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator) {
   all_registrations().add(comp, {this, s->next});
   s->use = slot::state::registered;
-  s->allocator.store(allocator, std::memory_order_release);  // R3: pairs with A3 in find_target()
-  s->comp.store(comp, std::memory_order_release);            // R1: pairs with A1 in lookup()
-  s->rcomp.store(s->next, std::memory_order_release);        // R2: pairs with A2 in lookup()
+  const auto* const h = dynamic_cast<const handler*>(comp);
+  const function in_place = h != nullptr && h->attr.am_in_place ? h->called() : nullptr;
+  s->in_place.store(in_place, std::memory_order_release);    // R4: pairs with A4 in in_place()
+  s->allocator.store(allocator, std::memory_order_release);  // R3: pairs with A3 in found()
+  s->comp.store(comp, std::memory_order_release);            // R1: pairs with A1 in comp() and found()
+  s->rcomp.store(s->next, std::memory_order_release);        // R2: pairs with A2 in is_valid()
 }
 
 rcomp_t rcomp_table::add(comp_impl_t* comp, allocator_base_t* allocator) {
@@ -171,7 +175,8 @@ void rcomp_table::remove_of(const comp_impl_t* comp, rcomp_t rcomp) {
 }
 
 void rcomp_table::clear(slot* s) {
-  s->rcomp.store(0, std::memory_order_relaxed);  // ordered before a new object by R1
+  s->rcomp.store(0, std::memory_order_relaxed);  // ordered before a new object, allocator and function by R1, R3, R4
+  s->in_place.store(nullptr, std::memory_order_release);
   s->comp.store(nullptr, std::memory_order_release);
   s->next += 1u << index_bits;  // wraps to generation 0 after 256 uses
   s->use = slot::state::free;

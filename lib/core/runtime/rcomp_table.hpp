@@ -30,30 +30,61 @@ class rcomp_table {
   rcomp_table(const rcomp_table&) = delete;
   rcomp_table& operator=(const rcomp_table&) = delete;
 
-  /// The object, or null for a handle that is unknown or no longer valid.
-  ///
-  /// Object and allocator are read before the handle. A slot that is reused first gets an invalid handle, then the
-  /// new allocator and object, then the new handle. So a reader that sees the new object or allocator does not see
-  /// the old handle, and an old handle never leads to a new object or allocator.
-  comp_impl_t* lookup(rcomp_t rcomp) const {
-    const slot* s = slots_.get_wrapped(rcomp & index_mask);
-    comp_impl_t* comp = s->comp.load(std::memory_order_acquire);                // A1
-    return s->rcomp.load(std::memory_order_acquire) == rcomp ? comp : nullptr;  // A2
-  }
-
   /// An object, and the allocator of the payloads delivered to it; null: the runtime's.
   struct target {
     comp_impl_t* comp;
     allocator_base_t* allocator;
   };
-  /// Like lookup(), with the allocator, which is meaningless if the object is null.
-  target find_target(rcomp_t rcomp) const {
-    const slot* s = slots_.get_wrapped(rcomp & index_mask);
-    comp_impl_t* comp = s->comp.load(std::memory_order_acquire);                 // A1
-    allocator_base_t* allocator = s->allocator.load(std::memory_order_acquire);  // A3
-    const bool valid = s->rcomp.load(std::memory_order_acquire) == rcomp;        // A2
-    return {valid ? comp : nullptr, allocator};
-  }
+  using function = void (*)(status_t);
+
+ private:
+  struct slot {
+    std::atomic<comp_impl_t*> comp{nullptr};
+    std::atomic<allocator_base_t*> allocator{nullptr};
+    std::atomic<function> in_place{nullptr};  // of a handler that takes messages in place; else null
+    std::atomic<rcomp_t> rcomp{0};            // 0: invalid; as a handle it leads to a null object
+    rcomp_t next = 0;                         // under mutex_: the current handle, or the next one if free
+    enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
+    slot* next_free = nullptr;                                                    // under mutex_
+  };
+
+ public:
+  /// What is registered under a handle, if anything is.
+  ///
+  /// Object, allocator and function are read before the handle. A slot that is reused first gets an invalid handle,
+  /// then the new function, allocator and object, then the new handle. So a reader that sees one of the new ones does
+  /// not see the old handle, and an old handle never leads to a new object, allocator or function.
+  class entry {
+   public:
+    /// The object, or null for a handle that is unknown or no longer valid.
+    comp_impl_t* comp() const {
+      comp_impl_t* found = slot_->comp.load(std::memory_order_acquire);  // A1
+      return is_valid() ? found : nullptr;
+    }
+    /// The same with the allocator, which is meaningless if the object is null.
+    target found() const {
+      comp_impl_t* comp = slot_->comp.load(std::memory_order_acquire);                 // A1
+      allocator_base_t* allocator = slot_->allocator.load(std::memory_order_acquire);  // A3
+      return {is_valid() ? comp : nullptr, allocator};
+    }
+    /// The function of a handler that takes messages in place: calling it is what signal() of the handler does. Null
+    /// for all other objects, and where comp() is null.
+    function in_place() const {
+      const function f = slot_->in_place.load(std::memory_order_acquire);  // A4
+      return is_valid() ? f : nullptr;
+    }
+
+   private:
+    friend class rcomp_table;
+    entry(const slot* s, rcomp_t rcomp) : slot_(s), rcomp_(rcomp) {}
+    bool is_valid() const { return slot_->rcomp.load(std::memory_order_acquire) == rcomp_; }  // A2
+
+    const slot* slot_;
+    rcomp_t rcomp_;
+  };
+  entry at(rcomp_t rcomp) const { return {slots_.get_wrapped(rcomp & index_mask), rcomp}; }
+  comp_impl_t* lookup(rcomp_t rcomp) const { return at(rcomp).comp(); }
+  target find_target(rcomp_t rcomp) const { return at(rcomp).found(); }
 
   /// Registers under the next handle: that of the slot deregistered first, else that of a new slot.
   rcomp_t add(comp_impl_t* comp, allocator_base_t* allocator = nullptr);
@@ -70,15 +101,6 @@ class rcomp_table {
   static void end_all_of(const comp_impl_t* comp);
 
  private:
-  struct slot {
-    std::atomic<comp_impl_t*> comp{nullptr};
-    std::atomic<allocator_base_t*> allocator{nullptr};
-    std::atomic<rcomp_t> rcomp{0};  // 0: invalid; as a handle it leads to a null object
-    rcomp_t next = 0;               // under mutex_: the current handle, or the next one if free
-    enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
-    slot* next_free = nullptr;                                                    // under mutex_
-  };
-
   slot* fresh();                    // under mutex_
   void add_free(slot* s);           // under mutex_
   void clear(slot* s);              // under mutex_
