@@ -41,7 +41,7 @@ static const struct call {
   size_t length;
   LCI_error_t (*post)(int to, int i, size_t length);
 } calls[] = {
-    {"sends", LCI_IMMEDIATE, 0, 0, send_short}, {"puts", LCI_IMMEDIATE, 1, 0, put_short},
+    {"sends", LCI_IMMEDIATE, 0, 0, send_short},  {"puts", LCI_IMMEDIATE, 1, 0, put_short},
     {"sendm", LCI_MEDIUM, 0, 4000, send_medium}, {"putma", LCI_MEDIUM, 1, 4000, put_medium},
     {"sendmn", LCI_MEDIUM, 0, 8, give_packet},   {"putma", LCI_MEDIUM, 1, 8, put_medium},
 };

@@ -78,7 +78,8 @@ static void separate_worlds(void) {
     check_request(&request, from, 1, NULL);
     CHECK(strcmp(request.data.mbuffer.address, text) == 0);
     CHECK_OK(LCI_mbuffer_free(request.data.mbuffer));
-    AGAIN_ON(device[0], LCI_recvl(endpoint[0], long_of(LCI_SEGMENT_ALL, into, sizeof into), from, 2, box[0].comp, into));
+    AGAIN_ON(device[0],
+             LCI_recvl(endpoint[0], long_of(LCI_SEGMENT_ALL, into, sizeof into), from, 2, box[0].comp, into));
     AGAIN_ON(device[0], LCI_sendl(endpoint[0], long_of(LCI_SEGMENT_ALL, text, sizeof text), to, 2, NULL, NULL));
     box_wait(&box[0], device[0], &request, 0);
     check_request(&request, from, 2, into);

@@ -80,8 +80,7 @@ static void puts_and_fences(LCI_endpoint_t endpoint) {
       }
       CHECK_OK(LCI_gfence_wait(endpoint));
       for (r = 0; r < LCI_NUM_PROCESSES; ++r)
-        for (i = 0; i < MESSAGES; ++i)
-          CHECK(has_payload(field.bytes + place(r, i), length, r, first + (LCI_tag_t)i));
+        for (i = 0; i < MESSAGES; ++i) CHECK(has_payload(field.bytes + place(r, i), length, r, first + (LCI_tag_t)i));
     }
   free(source);
 }
@@ -114,8 +113,7 @@ static void gets_and_fences(LCI_endpoint_t endpoint) {
       near_iovec.count = far_iovec.count = MESSAGES;
       if (vector) AGAIN(LCI_getv(endpoint, near_iovec, NULL, r, 1, far_iovec, LCI_NO_COMP_REMOTE, NULL));
       CHECK_OK(LCI_fence_wait(endpoint));
-      for (i = 0; i < MESSAGES; ++i)
-        CHECK(has_payload(into + i * LENGTH, LENGTH, r, (LCI_tag_t)(LCI_RANK * 20 + i)));
+      for (i = 0; i < MESSAGES; ++i) CHECK(has_payload(into + i * LENGTH, LENGTH, r, (LCI_tag_t)(LCI_RANK * 20 + i)));
     }
   CHECK_OK(LCI_barrier());
   free(into);

@@ -62,8 +62,7 @@ static void fill(const struct transfer* t, const int* v, const LCI_iovec_t* iove
 static void make(const struct transfer* t, const int* v, const LCI_iovec_t* iovec, int byte) {
   int i;
   memset(iovec->piggy_back.address, byte, (size_t)LCI_MEDIUM_SIZE);
-  for (i = 0; i < t->count; ++i)
-    memset(iovec->lbuffers[i].address, byte, length_of(v[LENGTHS], t->count, i) + BETWEEN);
+  for (i = 0; i < t->count; ++i) memset(iovec->lbuffers[i].address, byte, length_of(v[LENGTHS], t->count, i) + BETWEEN);
 }
 /* `laid_out`: buffers of this test, with BETWEEN bytes after each, which must remain as they were. */
 static void check_content(const struct transfer* t, const int* v, const LCI_iovec_t* iovec, int from, int laid_out) {
@@ -91,8 +90,7 @@ static LCI_error_t post_sendv(struct transfer* t) {
   return LCI_sendv(t->endpoint, t->source, t->to, t->tag, t->comp, t);
 }
 static LCI_error_t post_putv(struct transfer* t) {
-  return overwrite_piggy(
-      t, LCI_putv(t->endpoint, t->source, t->comp, t->to, t->tag, t->far, t->remote_comp, t));
+  return overwrite_piggy(t, LCI_putv(t->endpoint, t->source, t->comp, t->to, t->tag, t->far, t->remote_comp, t));
 }
 static LCI_error_t post_putvs(struct transfer* t) {
   return overwrite_piggy(t, LCI_putvs(t->endpoint, t->source, t->to, t->tag, t->far, t->remote_comp, t));

@@ -6,13 +6,12 @@ static const struct chapter {
   void (*run)(void);
   int with_workers; /* runs on all threads */
 } chapters[] = {
-    {"limits", limits, 0},               {"devices", devices, 0},
-    {"endpoints", endpoints, 0},         {"memory", memory, 0},     {"queues", queues, 0},
-    {"synchronizers", synchronizers, 0}, {"handlers", handlers, 0}, {"plists", plists, 0},
-    {"progress", progressing, 0},        {"fences", fences, 0},     {"matching", matching, 0},
-    {"back_pressure", back_pressure, 0}, {"extras", extras, 0},     {"collectives", collectives, 0},
-    {"twosided", twosided, 1},           {"onesided", onesided, 1}, {"iovecs", iovecs, 1},
-    {"bursts", bursts, 1},
+    {"limits", limits, 0},     {"devices", devices, 0},         {"endpoints", endpoints, 0},
+    {"memory", memory, 0},     {"queues", queues, 0},           {"synchronizers", synchronizers, 0},
+    {"handlers", handlers, 0}, {"plists", plists, 0},           {"progress", progressing, 0},
+    {"fences", fences, 0},     {"matching", matching, 0},       {"back_pressure", back_pressure, 0},
+    {"extras", extras, 0},     {"collectives", collectives, 0}, {"twosided", twosided, 1},
+    {"onesided", onesided, 1}, {"iovecs", iovecs, 1},           {"bursts", bursts, 1},
 };
 enum { CHAPTERS = sizeof chapters / sizeof *chapters };
 

@@ -156,7 +156,8 @@ static void run_case(struct worker* w, const int* v) {
   const struct call* call = &calls[v[CALL]];
   const int is_explicit = v[REMOTE] >= EXPLICIT_REMOTE;
   const int remote_kind = v[REMOTE] == NO_REMOTE ? BY_NOTHING : (v[REMOTE] - DEFAULT_REMOTE) % KINDS;
-  struct box* remote_box = is_explicit ? &w->explicit_remote[remote_kind % KINDS] : &w->default_remote[remote_kind % KINDS];
+  struct box* remote_box =
+      is_explicit ? &w->explicit_remote[remote_kind % KINDS] : &w->default_remote[remote_kind % KINDS];
   struct worker* owner = v[ENDPOINT] ? &workers[0] : w;
   struct transfer t;
   LCI_request_t request;
@@ -176,7 +177,10 @@ static void run_case(struct worker* w, const int* v) {
                   : is_explicit          ? (uintptr_t)w->cards[t.to].comps[remote_kind]
                                          : LCI_DEFAULT_COMP_REMOTE;
   case_is("%s, completed by %s here and %s%s there, %zu bytes, %s, %s, %s endpoint, rank + %d, thread %d", call->name,
-          kind_names[v[LOCAL]], v[REMOTE] == NO_REMOTE ? "" : is_explicit ? "explicit " : "default ",
+          kind_names[v[LOCAL]],
+          v[REMOTE] == NO_REMOTE ? ""
+          : is_explicit          ? "explicit "
+                                 : "default ",
           kind_names[remote_kind], t.length, v[ASLEEP] ? "asleep" : "polling", v[SEGMENT] ? "registered" : "any",
           v[ENDPOINT] ? "shared" : "own", v[SHIFT], w->thread);
 

@@ -132,8 +132,8 @@ static void without_completion(void) {
   memcpy(mine, payload(LCI_RANK, 5), sizeof mine);
   memset(into, 0, sizeof into);
   CHECK_OK(LCI_barrier());
-  AGAIN(LCI_putm(endpoint, medium_of(mine, sizeof mine), to, 5,
-                 medium_of((void*)(uintptr_t)addresses[to], sizeof into), LCI_NO_COMP_REMOTE));
+  AGAIN(LCI_putm(endpoint, medium_of(mine, sizeof mine), to, 5, medium_of((void*)(uintptr_t)addresses[to], sizeof into),
+                 LCI_NO_COMP_REMOTE));
   CHECK_OK(LCI_gfence_wait(endpoint));
   CHECK(has_payload(into, sizeof into, from, 5));
   CHECK_OK(LCI_barrier());

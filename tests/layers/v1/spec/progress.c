@@ -98,11 +98,11 @@ static void* make_progress(void* unused) {
 }
 
 /* Never calls LCI_progress() itself. */
-#define WHILE_RETRY(call)                                                          \
-  do {                                                                             \
-    LCI_error_t code_;                                                             \
-    while ((code_ = (call)) == LCI_ERR_RETRY) nanosleep(&moment, NULL);            \
-    CHECK_EQ(code_, LCI_OK);                                                       \
+#define WHILE_RETRY(call)                                               \
+  do {                                                                  \
+    LCI_error_t code_;                                                  \
+    while ((code_ = (call)) == LCI_ERR_RETRY) nanosleep(&moment, NULL); \
+    CHECK_EQ(code_, LCI_OK);                                            \
   } while (0)
 
 static void* post_and_wait(void* argument) {

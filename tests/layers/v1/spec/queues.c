@@ -62,8 +62,8 @@ static void pops_of_many(void) {
   static const struct {
     int entries;
     size_t asked, got;
-  } cases[] = {{0, 0, 0}, {0, 1, 0}, {0, SIZE_MAX, 0}, {1, 0, 0}, {1, 1, 1}, {1, 9, 1}, {7, 3, 3}, {7, 7, 7},
-               {7, 8, 7}, {BIG, BIG - 1, BIG - 1}, {BIG, SIZE_MAX, BIG}};
+  } cases[] = {{0, 0, 0}, {0, 1, 0}, {0, SIZE_MAX, 0},        {1, 0, 0},           {1, 1, 1}, {1, 9, 1}, {7, 3, 3},
+               {7, 7, 7}, {7, 8, 7}, {BIG, BIG - 1, BIG - 1}, {BIG, SIZE_MAX, BIG}};
   size_t i, k;
   for (i = 0; i < sizeof cases / sizeof *cases; ++i) {
     LCI_request_t requests[BIG + 1], rest[BIG + 1], untouched;

@@ -42,12 +42,12 @@ struct patience {
 };
 void step(struct patience* patience, LCI_device_t device, const char* what);
 /* Calls until the result is not LCI_ERR_RETRY. */
-#define AGAIN_ON(device, call)                                                                 \
-  do {                                                                                         \
-    struct patience patience_ = {0, 0};                                                        \
-    LCI_error_t code_;                                                                         \
+#define AGAIN_ON(device, call)                                                                        \
+  do {                                                                                                \
+    struct patience patience_ = {0, 0};                                                               \
+    LCI_error_t code_;                                                                                \
     while ((code_ = (call)) == LCI_ERR_RETRY) step(&patience_, device, "no LCI_ERR_RETRY of " #call); \
-    CHECK_EQ(code_, LCI_OK);                                                                   \
+    CHECK_EQ(code_, LCI_OK);                                                                          \
   } while (0)
 #define AGAIN(call) AGAIN_ON(LCI_UR_DEVICE, call)
 /* Some rounds of progress, after which what must not happen would have happened. */
@@ -132,7 +132,7 @@ struct worker {
   LCI_segment_t source_segment, area_segment, sink_segment;
   size_t size; /* bytes of each of these, without GUARD */
   char *piggy_source, *piggy_area, *piggy_sink;
-  struct card* cards;         /* by rank */
+  struct card* cards;          /* by rank */
   LCI_segment_t* far_segments; /* by rank */
 };
 extern PER_RANK int worker_count, whole;

@@ -64,8 +64,8 @@ static LCI_error_t post_recvl(struct transfer* t) {
 }
 /* A segment that was never set must be ignored. */
 static LCI_error_t post_recvl_null(struct transfer* t) {
-  return LCI_recvl(t->endpoint, long_of((LCI_segment_t)(uintptr_t)0x1234567, NULL, 0), t->from, t->tag,
-                   t->receive_comp, t->w);
+  return LCI_recvl(t->endpoint, long_of((LCI_segment_t)(uintptr_t)0x1234567, NULL, 0), t->from, t->tag, t->receive_comp,
+                   t->w);
 }
 
 static void check_recvs(struct transfer* t, const LCI_request_t* request) {
@@ -146,8 +146,20 @@ static const struct mode long_mode = {
 /* --- a case --- */
 
 enum {
-  SEND, RECEIVE, SEND_COMP, RECEIVE_COMP, SIZE, ORDER, ASLEEP, MATCH, SOURCE_SEGMENT, SINK_SEGMENT, EXACT, ENDPOINT,
-  SHIFT, AXES
+  SEND,
+  RECEIVE,
+  SEND_COMP,
+  RECEIVE_COMP,
+  SIZE,
+  ORDER,
+  ASLEEP,
+  MATCH,
+  SOURCE_SEGMENT,
+  SINK_SEGMENT,
+  EXACT,
+  ENDPOINT,
+  SHIFT,
+  AXES
 };
 enum { OWN, SHARED, UR, ENDPOINTS };
 static __thread const struct mode* mode;
@@ -206,7 +218,10 @@ static void run_case(struct worker* w, const int* v) {
           send->name, call->name, kind_names[v[SEND_COMP]], kind_names[v[RECEIVE_COMP]], t.length, t.capacity,
           v[ORDER] ? "message first" : "receive first", v[ASLEEP] ? "asleep" : "polling", v[MATCH] ? "tag" : "rank+tag",
           v[SOURCE_SEGMENT] ? "registered to " : "any to ", v[SINK_SEGMENT] ? "registered" : "any",
-          v[ENDPOINT] == UR ? "UR" : v[ENDPOINT] == SHARED ? "shared" : "own", v[SHIFT], w->thread);
+          v[ENDPOINT] == UR       ? "UR"
+          : v[ENDPOINT] == SHARED ? "shared"
+                                  : "own",
+          v[SHIFT], w->thread);
 
   memcpy(w->source, payload(LCI_RANK, t.tag), t.length);
   memset(w->sink, UNTOUCHED, t.capacity + GUARD);
