@@ -279,12 +279,11 @@ void take_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const first_step& m)
   reply.what = step::fetched;
   reply.accepted = 1;
   reply.id = m.head.id;
-  reply.piggy_back = m.head.count;
+  reply.piggy_back = m.head.wanted;
   count_delivered(ep.id);
   post_step(ep, s.rank, user_tag_of(s.tag), reply, reinterpret_cast<const void*>(m.head.address));
   step_head told = m.head;
-  told.piggy_back = m.head.count;
-  told.count = 0;
+  told.piggy_back = m.head.wanted;
   if (m.head.signals != 0) deliver_placed(receiver_of(ep, m.head.receiver, s), s, told);
 }
 

@@ -29,12 +29,15 @@ enum class step : uint32_t {
 /// The beginning of a step. `send` and `put` go on with `count` lengths of 8 bytes; all end with the piggy-back data.
 struct step_head {
   step what = step::answer;
-  uint32_t accepted = 0;    ///< `answer`
-  uint64_t id = 0;          ///< of the operation that waits for the answer, at its rank
-  uint64_t address = 0;     ///< of piggy-back data at the target: `placed`, `fetch`
-  uint32_t receiver = 0;    ///< completion object of the target; 0: the default one
-  uint32_t signals = 0;     ///< whether it is signalled
-  uint32_t first_tag = 0;   ///< of the long buffers, which have consecutive ones
+  uint32_t accepted = 0;  ///< `answer`
+  uint64_t id = 0;        ///< of the operation that waits for the answer, at its rank
+  uint64_t address = 0;   ///< of piggy-back data at the target: `placed`, `fetch`
+  uint32_t receiver = 0;  ///< completion object of the target; 0: the default one
+  uint32_t signals = 0;   ///< whether it is signalled
+  union {
+    uint32_t first_tag = 0;  ///< of the long buffers, which have consecutive ones
+    uint32_t wanted;         ///< bytes of piggy-back data: `fetch`
+  };
   uint32_t count = 0;       ///< long buffers
   uint32_t piggy_back = 0;  ///< bytes
   uint32_t type = 0;        ///< LCI_data_type_t at the target

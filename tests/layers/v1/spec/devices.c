@@ -53,6 +53,7 @@ static void separate_worlds(void) {
     box_wait(&box[sent_on], its, &request, sent_on == 0);
     check_request(&request, from, TAG, &box[sent_on]);
     CHECK_EQ(number_in(&request), sent_on);
+    handshake(from, to); /* the next rank has seen that nothing else had arrived */
     for (i = 0; i < 3; ++i)
       if (i != sent_on) {
         LCI_device_t other = i < 2 ? device[i] : LCI_UR_DEVICE;
@@ -158,10 +159,12 @@ static void in_order_of_creation(void) {
     box_wait(&box[k], LCI_UR_DEVICE, &request, 0);
     check_request(&request, from, TAG, &box[k]);
     CHECK_EQ(number_in(&request), k);
+    handshake(from, to); /* the next rank has the message, and nothing else */
     AGAIN(LCI_puts(endpoint[k], short_of((uint64_t)k + 100), to, TAG + 1, LCI_DEFAULT_COMP_REMOTE));
     box_wait(&box[k], LCI_UR_DEVICE, &request, 0);
     check_request(&request, from, TAG + 1, NULL);
     CHECK_EQ(number_in(&request), k + 100);
+    handshake(from, to); /* the next rank has seen that nothing else had arrived */
     for (i = 0; i < ENDPOINTS; ++i)
       if (i != k) {
         AGAIN(LCI_sends(endpoint[i], short_of((uint64_t)i), to, TAG));

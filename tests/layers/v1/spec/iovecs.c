@@ -140,6 +140,14 @@ static int makes_sense(const struct call* call, const int* v) {
   return !(count_of(v[COUNT]) > 16 && v[LENGTHS]);
 }
 
+static void check_buffers(const struct transfer* t, const int* v, const struct call* call, const LCI_iovec_t* iovec) {
+  int i;
+  for (i = 0; i < t->count; ++i) {
+    CHECK_EQ(iovec->lbuffers[i].length, length_of(v[LENGTHS], t->count, i));
+    if (call->into != INTO_NEW) CHECK(iovec->lbuffers[i].address == t->sink.lbuffers[i].address);
+  }
+}
+
 static void check_arrived(struct transfer* t, const int* v, const struct call* call, const LCI_request_t* request) {
   const LCI_iovec_t* iovec = &request->data.iovec;
   const LCI_iovec_t* mine = call->into == INTO_SINK ? &t->sink : &t->target;
@@ -148,10 +156,13 @@ static void check_arrived(struct transfer* t, const int* v, const struct call* c
   CHECK_EQ(request->type, LCI_IOVEC);
   CHECK_EQ(iovec->count, t->count);
   CHECK_EQ(iovec->piggy_back.length, t->piggy_length);
-  if (iovec->count != t->count) return;
-  for (i = 0; i < t->count; ++i) {
-    CHECK_EQ(iovec->lbuffers[i].length, length_of(v[LENGTHS], t->count, i));
-    if (call->into != INTO_NEW) CHECK(iovec->lbuffers[i].address == mine->lbuffers[i].address);
+  if (!call->post_receive && call->into != INTO_NEW) {
+    CHECK(iovec->lbuffers ==
+          NULL); /* docs/guide/lci-v1.md: the peer has named the buffers, and nothing is to be freed */
+  } else {
+    CHECK(iovec->lbuffers != NULL || t->count == 0);
+    if (iovec->count != t->count || (!iovec->lbuffers && t->count > 0)) return;
+    check_buffers(t, v, call, iovec);
   }
   if (call->into == INTO_NEW) {
     check_content(t, v, iovec, t->from, 0);

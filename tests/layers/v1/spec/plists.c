@@ -42,6 +42,7 @@ static void combinations(void) {
         CHECK(copy != NULL);
         decode(copy, text);
         CHECK(strcmp(text, texts[n]) == 0);
+        if (strcmp(text, texts[n]) != 0) fprintf(stderr, "%s; %s\n", texts[n], text);
         CHECK_OK(LCI_plist_free(&copy));
         CHECK(copy == NULL);
         CHECK_OK(LCI_endpoint_free(&endpoint));
