@@ -262,7 +262,7 @@ static void run_calls(struct worker* w) {
                                   {"asleep", 2},
                                   {"registered", 2},
                                   {"shift", LCI_NUM_PROCESSES}};
-  each_case(axes, AXES, 4000, w, run_case);
+  each_case(axes, AXES, 2000, w, run_case);
 }
 
 static void piggy_back_sizes(void) {

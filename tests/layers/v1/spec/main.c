@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
     CHECK_OK(LCI_barrier());
     ++ran;
     if (LCI_RANK == 0) printf("%s: %d checks, %.2f s\n", chapters[i].name, checks_done, seconds_now() - start);
+    fflush(stdout);
   }
   if (worker_count > 0) close_workers();
   CHECK(ran > 0);

@@ -258,7 +258,7 @@ static void run_modes(struct worker* w) {
   static const struct {
     const struct mode* mode;
     unsigned long some;
-  } modes[] = {{&short_mode, 1000}, {&medium_mode, 8000}, {&long_mode, 2500}};
+  } modes[] = {{&short_mode, 1000}, {&medium_mode, 5000}, {&long_mode, 2500}};
   size_t i;
   for (i = 0; i < sizeof modes / sizeof *modes; ++i) {
     const struct axis axes[AXES] = {{"send", modes[i].mode->send_calls},

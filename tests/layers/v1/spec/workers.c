@@ -153,6 +153,7 @@ void on_workers(void (*body)(struct worker*)) {
   CHECK_OK(LCI_barrier());
   settle(LCI_UR_DEVICE);
   for (t = 0; t < worker_count; ++t) nothing_is_left(&workers[t]);
+  CHECK_OK(LCI_barrier()); /* before others go on */
 }
 
 LCI_tag_t tag_of(const struct worker* w) { return (LCI_tag_t)w->thread * 0x4000u + w->number * 5u % 0x4000u; }
