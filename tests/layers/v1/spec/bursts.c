@@ -214,7 +214,7 @@ static void run_calls(struct worker* w) {
     for (kind = 0; kind < KINDS; ++kind)
       far[r * KINDS + kind] = made_everywhere[(r * MAX_THREADS + w->thread) * KINDS + kind];
   far_receivers = far;
-  each_case(axes, AXES, 1000, w, run_case);
+  each_case(axes, AXES, 500, w, run_case);
 }
 
 void bursts(void) {

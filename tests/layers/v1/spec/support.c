@@ -178,6 +178,7 @@ void each_case(const struct axis* axes, int n, unsigned long some, struct worker
   unsigned long product = 1, stride, i;
   int values[MAX_AXES], a;
   for (a = 0; a < n; ++a) product *= (unsigned long)axes[a].values;
+  some /= (unsigned long)(worker_count > 1 ? worker_count : 1); /* threads have cases of their own */
   stride = whole || some >= product ? 1 : product / some;
   while (common_divisor(stride, product) != 1) ++stride;
   for (i = 0; i < product; i += stride) {
