@@ -117,8 +117,10 @@ void arrival_ports::deliver(LCI_endpoint_s& endpoint, port::role role, const lci
   if (LCI_LIKELY(role == port::role::in_place)) return arrive(*endpoint.default_comp, s);
   if (role == port::role::steps) return handle_step(endpoint, s);
   count_delivered(endpoint.id);
-  role == port::role::packets ? deliver_medium(*endpoint.default_comp, s, s.buffer, s.size)
-                              : deliver_long(*endpoint.default_comp, s);
+  if (role != port::role::packets) return deliver_long(*endpoint.default_comp, s);
+  // The core has no buffer for a message without bytes, but the receiver gets a medium buffer with each message.
+  void* const buffer = LCI_LIKELY(s.buffer != nullptr) ? s.buffer : make_medium(0).address;
+  deliver_medium(*endpoint.default_comp, s, buffer, s.size);
 }
 
 bool arrival_ports::keep(port::role role, const lci::status_t& s) {

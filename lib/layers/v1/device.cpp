@@ -71,8 +71,7 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
   e->in_place = w.ports.in_place;
   e->properties = properties;
   if (e->properties.default_comp == nullptr) e->properties.default_comp = LCI_UR_CQ;
-  if (properties.message == LCI_COMPLETION_NONE) e->properties.default_comp = nullptr;
-  e->default_comp = &w.comps.find(e->properties.default_comp);
+  e->default_comp = &w.comps.find(properties.message == LCI_COMPLETION_NONE ? nullptr : e->properties.default_comp);
   if (e->default_comp->what == comp::kind::freed)
     throw lci::invalid_argument_error("plist has a default completion object that was freed, or is none");
   e->policy = properties.match == LCI_MATCH_TAG ? lci::matching_policy_t::tag_only : lci::matching_policy_t::rank_tag;

@@ -284,12 +284,11 @@ void handle_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step
   reply.what = step::fetched;
   reply.accepted = 1;
   reply.id = m.head.id;
-  reply.piggy_back = m.head.count;
+  reply.piggy_back = m.head.wanted;
   count_delivered(ep.id);
   post_step(ep, s.rank, user_tag_of(s.tag), reply, reinterpret_cast<const void*>(m.head.address));
   step_head delivered = m.head;
-  delivered.piggy_back = m.head.count;
-  delivered.count = 0;
+  delivered.piggy_back = m.head.wanted;
   if (m.head.signals != 0) deliver_signal(receiver_of(ep, m.head.receiver, s), s, delivered);
 }
 

@@ -29,12 +29,15 @@ enum class step : uint32_t {
 /// The beginning of a step. `count` lengths of 8 bytes follow in a `send` and a `put`, then the piggy-back data.
 struct step_head {
   step what = step::answer;
-  uint32_t accepted = 0;    ///< of an `answer`: whether the receives are posted
-  uint64_t id = 0;          ///< of the operation that waits for the answer; chosen by its rank
-  uint64_t address = 0;     ///< of a `placed` and a `fetch`: address of the piggy-back data at the target
-  uint32_t receiver = 0;    ///< the target's completion object; 0: the default one
-  uint32_t signals = 0;     ///< whether the step signals `receiver`
-  uint32_t first_tag = 0;   ///< tag of the first long buffer; the others have the tags that follow
+  uint32_t accepted = 0;  ///< of an `answer`: whether the receives are posted
+  uint64_t id = 0;        ///< of the operation that waits for the answer; chosen by its rank
+  uint64_t address = 0;   ///< of a `placed` and a `fetch`: address of the piggy-back data at the target
+  uint32_t receiver = 0;  ///< the target's completion object; 0: the default one
+  uint32_t signals = 0;   ///< whether the step signals `receiver`
+  union {
+    uint32_t first_tag = 0;  ///< tag of the first long buffer; the others have the tags that follow
+    uint32_t wanted;         ///< of a `fetch`: size of the piggy-back data that its sender wants, in bytes
+  };
   uint32_t count = 0;       ///< number of long buffers
   uint32_t piggy_back = 0;  ///< size of the piggy-back data, in bytes
   uint32_t type = 0;        ///< LCI_data_type_t of the target's request

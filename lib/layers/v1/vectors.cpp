@@ -134,7 +134,9 @@ class getting final : public issued_vector {
     head_.what = step::fetch;
     head_.address = reinterpret_cast<uint64_t>(remote.piggy_back.address);
     head_.piggy_back = 0;
+    head_.count = static_cast<uint32_t>(remote.count);
     asked_ = remote.piggy_back.length;
+    head_.wanted = static_cast<uint32_t>(asked_);
     begin_issued(ep);
     const std::vector<LCI_lbuffer_t> there(remote.lbuffers, remote.lbuffers + remote.count);
     post_pieces([&](const LCI_lbuffer_t& b, size_t i) {
@@ -150,7 +152,6 @@ class getting final : public issued_vector {
  private:
   void pieces_ended(bool good) override {
     if (!good || (head_.signals == 0 && asked_ == 0)) return finish(good);
-    head_.count = static_cast<uint32_t>(asked_);  // bytes to fetch
     step_head head = head_;
     head.id = the_world().awaited.next_id();
     const int peer = rank;
