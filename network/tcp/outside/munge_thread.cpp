@@ -82,7 +82,10 @@ munge_thread::~munge_thread() {
     ends = state_->changed.wait_for(lock, closing_limit, [this] { return !state_->busy; });
   }
   if (!thread_.joinable()) return;
-  if (ends) return thread_.join();
+  if (ends) {
+    thread_.join();
+    return;
+  }
   keep_library_loaded();
   thread_.detach();
 }
