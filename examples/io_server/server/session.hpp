@@ -80,8 +80,8 @@ class session {
 class session_table {
  public:
   /// Begins a session; ends an earlier session with the same id, whose connection may have ended unnoticed. Returns a
-  /// number, with which the caller reports the end of the connection to end_connection(). Returns 0, and begins none, if
-  /// this id has begun too many.
+  /// number, with which the caller reports the end of the connection to end_connection(). Returns 0, and begins none,
+  /// if this id has begun too many.
   uint64_t begin(int client);
   /// The client's session, or null.
   std::shared_ptr<session> find(int client) const;

@@ -125,7 +125,7 @@ class introductions {
   std::unordered_map<int, caller_list::iterator> callers_by_descriptor_;
   std::unordered_map<uint32_t, call_state> calls_;
   uint32_t next_call_ = 1;
-  std::unique_ptr<munge_thread> munge_;           // null until the first request
+  std::unique_ptr<munge_thread> munge_;            // null until the first request
   std::unordered_map<uint32_t, waiting> tickets_;  // of outstanding requests
 };
 

@@ -87,7 +87,8 @@ void introductions::continue_caller(caller_list::iterator c, const munge_answer&
   said.fresh = c->fresh;
   c->vouched = true;
   c->bytes.clear();
-  if (!send_short(fd, encode(said) + a.own) || !watch(events_, fd, readable, caller_mark | static_cast<uint32_t>(fd), false))
+  if (!send_short(fd, encode(said) + a.own) ||
+      !watch(events_, fd, readable, caller_mark | static_cast<uint32_t>(fd), false))
     return drop(c);
   advance(c);
 }

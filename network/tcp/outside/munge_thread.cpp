@@ -37,8 +37,8 @@ munge_answer answer_to(const credentials& keys, uint32_t ticket, const munge_req
   munge_answer a;
   a.ticket = ticket;
   try {
-    a.theirs = r.their_role == nullptr ? confirmation::yes
-                                       : keys.confirms(r.theirs, r.their_role, r.hello, r.of_server);
+    a.theirs =
+        r.their_role == nullptr ? confirmation::yes : keys.confirms(r.theirs, r.their_role, r.hello, r.of_server);
     if (a.theirs == confirmation::yes && r.own_role != nullptr) a.own = keys.vouch(r.own_role, r.hello, r.of_server);
   } catch (const std::bad_alloc&) {
     a.theirs = confirmation::unknown;
