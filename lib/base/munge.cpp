@@ -65,16 +65,19 @@ std::string munge_credential(const std::string& socket, const std::string& conte
   return result == EMUNGE_SUCCESS && text != nullptr ? text : std::string();
 }
 
-std::optional<munge_found> munge_content(const std::string& socket, const char* credential) {
+munge_found munge_content(const std::string& socket, const char* credential) {
+  munge_found found;
   const auto context = new_context(socket);
-  if (context == nullptr) return std::nullopt;
+  if (context == nullptr) return found;
   void* content = nullptr;
   int size = 0;
-  munge_found found;
   // libmunge returns a payload with some errors, too; it must be freed.
   const munge_err_t result = munge().decode(credential, context.get(), &content, &size, &found.user, &found.group);
   const std::unique_ptr<void, free_memory> owned(content);
-  if (result != EMUNGE_SUCCESS || size < 0) return std::nullopt;
+  const bool answered = result != EMUNGE_SOCKET && result != EMUNGE_TIMEOUT && result != EMUNGE_NO_MEMORY;
+  if (answered) found.is = munge_found::result::invalid;
+  if (result != EMUNGE_SUCCESS || size < 0) return found;
+  found.is = munge_found::result::valid;
   if (size > 0) found.text.assign(static_cast<const char*>(content), static_cast<size_t>(size));
   return found;
 }
@@ -87,7 +90,7 @@ std::string why_no_munge() {
 
 std::string munge_credential(const std::string&, const std::string&) { return {}; }
 
-std::optional<munge_found> munge_content(const std::string&, const char*) { return std::nullopt; }
+munge_found munge_content(const std::string&, const char*) { return {}; }
 
 #endif
 

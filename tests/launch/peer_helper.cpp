@@ -255,6 +255,26 @@ class client {
     }
   }
 
+  /// Short echoes for so many tenths of a second. Prints "ready" after the first, and in the end the longest round trip
+  /// in milliseconds.
+  void rhythm(int tenths) {
+    using clock = std::chrono::steady_clock;
+    connect();
+    const auto end = clock::now() + std::chrono::milliseconds(100 * tenths);
+    clock::duration longest{};
+    for (bool first = true; first || clock::now() < end; first = false) {
+      const auto begin = clock::now();
+      const auto data = pattern(8);
+      ask(request_kind::echo, data);
+      require(receive() == data, "an echo differs");
+      longest = std::max(longest, clock::now() - begin);
+      if (first) std::puts("ready");
+      std::fflush(stdout);
+    }
+    std::printf("%ld\n", static_cast<long>(std::chrono::duration_cast<std::chrono::milliseconds>(longest).count()));
+    disconnect();
+  }
+
   /// Through a second device, which is made when the first connection exists; the server has one, too.
   void devices() {
     connect();
@@ -326,6 +346,7 @@ class client {
 int run_client(const std::string& mode, char** words, int times) {
   client c(words);
   if (mode == "devices") return c.devices(), 0;
+  if (mode == "rhythm") return c.rhythm(times), 0;
   for (int i = 0; i < times; ++i) {
     c.connect();
     if (mode == "client") c.everything();

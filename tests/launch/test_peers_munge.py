@@ -165,6 +165,42 @@ print(read_all(s, {OUTCOME})[8])
         self.client('end', **FAR, **self.good)
         self.ends_well(server)
 
+    def test_a_munged_that_is_stopped_delays_only_handshakes_that_need_it(self):
+        """The server's munged and the clients' have one key, and each is stopped in turn."""
+        theirs = Munged(self.munged.key)
+        self.addCleanup(theirs.end)
+        client = {**FAR, **theirs.environment()}
+        server = self.serve_far(**self.good)
+        self.client('client', **client)
+        base = len(os.listdir(f'/proc/{server.pid}/fd'))
+        for whose, munged in (('the server', self.munged), ('the clients', theirs)):
+            with self.subTest(whose):
+                steady = self.begin('rhythm', *self.where, 60, **client)
+                self.assertEqual(steady.stdout.readline(), 'ready\n')
+                munged.process.send_signal(signal.SIGSTOP)
+                begin = time.monotonic()
+                self.assertRegex(self.once('try', self.where[0], '1', **client).stdout, '^peer_failure_error ')
+                # libmunge itself waits for more than 20 seconds.
+                self.assertLess(time.monotonic() - begin, 15, 'the process has waited for munged')
+                if whose == 'the server':
+                    silent = []
+                    for _ in range(300):
+                        s = socket.create_connection(Stranger(self.where[0]).to, timeout=PATIENCE)
+                        self.addCleanup(s.close)
+                        h = bytearray(hello(CONTROL, os.urandom(16)))
+                        h[9] = 2
+                        s.sendall(h)
+                        silent.append(s)
+                    self.assertLess(len(os.listdir(f'/proc/{server.pid}/fd')), base + 200)
+                    for s in silent:
+                        s.close()
+                munged.process.send_signal(signal.SIGCONT)
+                self.client('client', **client)
+                # A thread that waits for munged misses 2 seconds and more.
+                self.assertLess(int(self.ends_well(steady)), 1500)
+        self.client('end', **client)
+        self.ends_well(server)
+
 
 if __name__ == '__main__':
     unittest.main()

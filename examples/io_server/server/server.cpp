@@ -4,12 +4,24 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "execute.hpp"
 
 namespace io_server {
+
+namespace {
+
+struct free_memory {
+  void operator()(void* p) const { std::free(p); }
+};
+
+/// Seconds that the server waits, when it ends, for the ends of its connections.
+constexpr double closing_limit = 5;
+
+}  // namespace
 
 server::server(const root_folder& root, int threads, bool verbose)
     : root_(root), threads_(threads), verbose_(verbose), requests_(lci::alloc_cq()), sent_(lci::alloc_counter()) {
@@ -20,6 +32,8 @@ server::server(const root_folder& root, int threads, bool verbose)
 }
 
 server::~server() {
+  disconnect_all();
+  if (watches_ != 0) return;  // the queue may still be signalled, so it is not freed
   lci::free_comp(&requests_);
   lci::free_comp(&sent_);
 }
@@ -31,13 +45,58 @@ void server::run() {
   for (std::thread& t : others) t.join();
 }
 
+void server::say(int client, const char* how) const {
+  if (verbose_) std::fprintf(stderr, "lci_iod: client %d %s; %zu are left\n", client, how, sessions_.size());
+}
+
 void server::end_of(int client, const char* how) {
-  sessions_.end(client);
+  const bool had_session = sessions_.end(client);
+  disconnect(client);
+  if (had_session) say(client, how);
+}
+
+void server::disconnect(int client) {
   try {
     lci::disconnect(client);
   } catch (const std::exception&) {  // the client has disconnected already
   }
-  if (verbose_) std::fprintf(stderr, "lci_iod: client %d %s; %zu are left\n", client, how, sessions_.size());
+}
+
+void server::watch(int client, uint64_t connection) {
+  try {
+    (void)lci::post_recv_x(client, nullptr, 0, 0, requests_)
+        .matching_policy(lci::matching_policy_t::rank_only)
+        .allow_done(false)
+        .allow_retry(false)
+        .user_context(reinterpret_cast<void*>(connection))();
+    ++watches_;
+  } catch (const std::exception&) {  // the connection has ended before its first request was executed, or no memory
+    end_of(client, "can't be watched");
+  }
+}
+
+void server::on_end_of_watch(const lci::status_t& end) {
+  --watches_;
+  if (!sessions_.end_connection(end.rank, reinterpret_cast<uintptr_t>(end.user_context))) return;
+  if (end.is_done()) disconnect(end.rank);  // it has sent a message, so its end would no longer be reported
+  say(end.rank, end.is_done() ? "does not follow the protocol" : "has disconnected or failed");
+}
+
+void server::disconnect_all() {
+  const auto until = clock::now() + std::chrono::duration<double>(closing_limit);
+  for (const int client : sessions_.clients()) end_of(client, "is disconnected");
+  while (watches_ != 0 && clock::now() < until) {
+    try {
+      const lci::status_t s = lci::cq_wait_for(requests_, 0.1);
+      if (s.is_retry()) continue;
+      if (s.user_context != nullptr)
+        --watches_;
+      else
+        std::free(s.buffer);
+    } catch (const lci::peer_failure_error& e) {
+      end_of(e.failed_rank(), "has failed");
+    }
+  }
 }
 
 void server::work() {
@@ -46,9 +105,13 @@ void server::work() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     try {
       const lci::status_t arrived = lci::cq_wait_for(requests_, 0.1);
-      if (!arrived.is_done()) continue;
+      if (arrived.is_retry()) continue;
+      if (arrived.user_context != nullptr) {
+        on_end_of_watch(arrived);
+        continue;
+      }
+      const std::unique_ptr<void, free_memory> message(arrived.buffer);
       serve(arrived, buffers, leading);
-      std::free(arrived.buffer);
     } catch (const lci::peer_failure_error& e) {
       end_of(e.failed_rank(), "has failed");
     } catch (const std::exception& e) {
@@ -80,7 +143,11 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
   const int client = arrived.rank;
   received r;
   if (!take_request(arrived.buffer, arrived.size, r)) return end_of(client, "does not follow the protocol");
-  if (r.head.what == op::hello) sessions_.begin(client);
+  if (r.head.what == op::hello) {
+    const uint64_t connection = sessions_.begin(client);
+    if (connection == 0) return end_of(client, "begins too many sessions");
+    watch(client, connection);
+  }
   const std::shared_ptr<session> its = sessions_.find(client);
   if (its == nullptr) return;  // the session has ended meanwhile
   reply answer;
@@ -92,8 +159,9 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
   if (may_last(r.head, client)) leading.unlock();
   if (r.head.what == op::bye) {
     sessions_.end(client);  // before the reply, so that the client's locks are free when it gets the reply
+    say(client, "has left");
     respond(client, r.head, answer, data, 0);
-    return end_of(client, "has left");
+    return disconnect(client);
   }
   if ((r.head.what == op::read || r.head.what == op::write) && !r.head.memory.is_empty()) {
     buffers.on_delay = [&leading] {
@@ -115,7 +183,13 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
 
 void server::respond(int client, const request& to, const reply& what, const char* data, size_t size) {
   void* packet;
-  while ((packet = lci::get_upacket()) == nullptr) lci::progress();
+  while ((packet = lci::get_upacket()) == nullptr) {
+    try {
+      lci::progress();
+    } catch (const lci::peer_failure_error& e) {  // of any client; this one still gets its reply
+      end_of(e.failed_rank(), "has failed");
+    }
+  }
   reply head = what;
   head.size = static_cast<uint32_t>(size);
   std::memcpy(packet, &head, sizeof head);

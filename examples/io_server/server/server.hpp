@@ -15,6 +15,7 @@ namespace io_server {
 
 /// Serves requests through the process's default runtime. One thread at a time, the leader, makes progress and receives
 /// requests. It executes short requests itself; before it executes one that may take long, it lets another thread lead.
+/// A client's session ends as soon as the core reports the end of its connection.
 class server {
  public:
   server(const root_folder& root, int threads, bool verbose);
@@ -32,7 +33,14 @@ class server {
   void work();
   void serve(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading);
   void respond(int client, const request& to, const reply& what, const char* data, size_t size);
+  /// Ends the client's session, and the connection.
   void end_of(int client, const char* how);
+  static void disconnect(int client);
+  /// Posts a receive that the client never matches, so it completes when the connection ends, for whatever reason.
+  void watch(int client, uint64_t connection);
+  void on_end_of_watch(const lci::status_t& end);
+  void disconnect_all();
+  void say(int client, const char* how) const;
   bool others_are_active(int client);
   bool may_last(const request& h, int client);
 
@@ -42,6 +50,7 @@ class server {
   lci::comp_t requests_;  // a queue
   lci::comp_t sent_;      // completions of replies, which are ignored
   session_table sessions_;
+  size_t watches_ = 0;  // receives of watch() that are outstanding; under leading_
   std::mutex leading_;
   int last_client_ = -1;              // client of the last request; under leading_
   clock::time_point client_changed_;  // when the client changed last; under leading_

@@ -95,33 +95,58 @@ std::shared_ptr<const descriptor> session::lock_holder(const open_file& file) {
   return holder;
 }
 
-void session_table::begin(int client) {
-  std::shared_ptr<session> former;
+uint64_t session_table::begin(int client) {
+  auto made = std::make_shared<session>();
+  uint64_t connection = 0;
   {
     std::lock_guard guard(mutex_);
-    auto& at = all_[client];
-    former = std::move(at);
-    at = std::make_shared<session>();
+    entry& at = all_[client];
+    if (at.begun >= most_begun) return 0;
+    ++at.begun;
+    made.swap(at.its);
+    connection = at.connection = ++last_connection_;
   }
-  if (former != nullptr) former->end();
+  if (made != nullptr) made->end();  // the former session
+  return connection;
 }
 
 std::shared_ptr<session> session_table::find(int client) const {
   std::lock_guard guard(mutex_);
   const auto at = all_.find(client);
-  return at == all_.end() ? nullptr : at->second;
+  return at == all_.end() ? nullptr : at->second.its;
 }
 
-void session_table::end(int client) {
+bool session_table::end(int client) {
   std::shared_ptr<session> former;
   {
     std::lock_guard guard(mutex_);
     const auto at = all_.find(client);
-    if (at == all_.end()) return;
-    former = std::move(at->second);
+    if (at == all_.end()) return false;
+    former = std::move(at->second.its);
     all_.erase(at);
   }
   former->end();
+  return true;
+}
+
+bool session_table::end_connection(int client, uint64_t connection) {
+  std::shared_ptr<session> former;
+  {
+    std::lock_guard guard(mutex_);
+    const auto at = all_.find(client);
+    if (at == all_.end() || at->second.connection != connection) return false;
+    former = std::move(at->second.its);
+    all_.erase(at);
+  }
+  former->end();
+  return true;
+}
+
+std::vector<int> session_table::clients() const {
+  std::lock_guard guard(mutex_);
+  std::vector<int> ids;
+  for (const auto& [client, at] : all_) ids.push_back(client);
+  return ids;
 }
 
 size_t session_table::size() const {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "root.hpp"
 
@@ -75,19 +76,34 @@ class session {
   std::unique_ptr<staging_memory> staging_;
 };
 
-/// The sessions by the client's id. Thread-safe.
+/// The sessions by the client's id. Thread-safe. An id may belong to successive connections.
 class session_table {
  public:
-  /// Begins a session; ends an earlier session with the same id.
-  void begin(int client);
+  /// Begins a session; ends an earlier session with the same id, whose connection may have ended unnoticed. Returns a
+  /// number, with which the caller reports the end of the connection to end_connection(). Returns 0, and begins none,
+  /// if this id has begun too many.
+  uint64_t begin(int client);
   /// The client's session, or null.
   std::shared_ptr<session> find(int client) const;
-  void end(int client);
+  /// Returns false if there was no session.
+  bool end(int client);
+  /// The same for the session with that number only: the id may belong to another client by now.
+  bool end_connection(int client, uint64_t connection);
+  std::vector<int> clients() const;
   size_t size() const;
 
  private:
+  struct entry {
+    std::shared_ptr<session> its;
+    uint64_t connection = 0;
+    int begun = 0;  // sessions since there was none with this id
+  };
+  /// Each session costs a receive until its connection ends. A client needs one.
+  static constexpr int most_begun = 64;
+
   mutable std::mutex mutex_;
-  std::unordered_map<int, std::shared_ptr<session>> all_;  // under mutex_
+  std::unordered_map<int, entry> all_;  // under mutex_
+  uint64_t last_connection_ = 0;        // under mutex_
 };
 
 }  // namespace io_server

@@ -104,11 +104,14 @@ std::string credentials::vouch(const char* role, const std::string& hello, const
   return made;
 }
 
-bool credentials::confirms(const std::string& credential, const char* role, const std::string& hello,
-                           const nonce& of_server) const {
-  if (credential.size() != credential_size || credential.back() != '\0') return false;
-  const auto found = munge_content(socket_, credential.c_str());
-  return found && found->user == geteuid() && found->text == text_of(role, hello, of_server);
+confirmation credentials::confirms(const std::string& credential, const char* role, const std::string& hello,
+                                   const nonce& of_server) const {
+  if (credential.size() != credential_size || credential.back() != '\0') return confirmation::no;
+  const munge_found found = munge_content(socket_, credential.c_str());
+  if (found.is == munge_found::result::no_answer) return confirmation::unknown;
+  const bool good = found.is == munge_found::result::valid && found.user == geteuid() &&
+                    found.text == text_of(role, hello, of_server);
+  return good ? confirmation::yes : confirmation::no;
 }
 
 }  // namespace lci::network::outside

@@ -21,6 +21,9 @@ nonce new_nonce();
 bool equal(const proof& a, const proof& b);
 bool equal(const nonce& a, const nonce& b);
 
+/// Whether a credential is one that its peer should have sent; `unknown`: munged does not answer.
+enum class confirmation : uint8_t { yes, no, unknown };
+
 /// The method of authentication, as sent in a hello.
 enum class auth : uint8_t { none, secret, munge };
 
@@ -43,11 +46,13 @@ class credentials {
   proof prove(const char* role, const std::string& hello, const nonce& of_server) const;
 
   /// Requests a credential of this process's user from munged. Returns `credential_size` bytes, or an empty string if
-  /// munged does not make one. Blocks for some hundred microseconds, and longer if munged does not answer.
+  /// munged does not make one. Blocks until munged answers, or for more than 20 seconds if it does not: only
+  /// munge_thread calls it.
   std::string vouch(const char* role, const std::string& hello, const nonce& of_server) const;
-  /// Whether a credential is one that vouch() has made with the same arguments, in a process of the same user.
-  bool confirms(const std::string& credential, const char* role, const std::string& hello,
-                const nonce& of_server) const;
+  /// Whether a credential is one that vouch() has made with the same arguments, in a process of the same user. Blocks
+  /// as vouch().
+  confirmation confirms(const std::string& credential, const char* role, const std::string& hello,
+                        const nonce& of_server) const;
 
  private:
   auth how_ = auth::none;

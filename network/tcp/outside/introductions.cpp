@@ -69,17 +69,21 @@ void introductions::add_caller(socket_handle socket) {
   const int fd = socket.get();
   send_at_once(fd);
   if (!watch(events_, fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), true)) return;
-  callers_.push_back({std::move(socket), clock::now(), {}, {}, {}, {}});
+  callers_.emplace_back();
+  callers_.back().socket = std::move(socket);
+  callers_.back().since = clock::now();
   callers_by_descriptor_[fd] = std::prev(callers_.end());
   advance(std::prev(callers_.end()));
 }
 
 void introductions::drop(caller_list::iterator c) {
+  cancel(c->ticket);
   callers_by_descriptor_.erase(c->socket.get());
   callers_.erase(c);
 }
 
 void introductions::advance(caller_list::iterator c) {
+  if (c->ticket != 0) return drop(c);  // meanwhile only the failure of the connection is an event
   for (;;) {
     const bool greeted = !c->first.empty();
     const size_t of_proof = keys_.how() == auth::munge ? credential_size : proof_size;
@@ -92,14 +96,18 @@ void introductions::advance(caller_list::iterator c) {
         break;
     }
     if (!(greeted ? take_proof(*c) : take_hello(*c))) return drop(c);
-    if (!greeted) continue;
-    socket_handle socket = std::move(c->socket);
-    const hello said = c->said;
-    callers_by_descriptor_.erase(socket.get());
-    callers_.erase(c);
-    epoll_ctl(events_, EPOLL_CTL_DEL, socket.get(), nullptr);
-    return owner_.on_caller(said, std::move(socket));
+    if (c->ticket != 0) return;
+    if (greeted) return accept(c);
   }
+}
+
+void introductions::accept(caller_list::iterator c) {
+  socket_handle socket = std::move(c->socket);
+  const hello said = c->said;
+  callers_by_descriptor_.erase(socket.get());
+  callers_.erase(c);
+  epoll_ctl(events_, EPOLL_CTL_DEL, socket.get(), nullptr);
+  owner_.on_caller(said, std::move(socket));
 }
 
 bool introductions::take_hello(caller& c) {
@@ -109,29 +117,30 @@ bool introductions::take_hello(caller& c) {
   c.fresh = new_nonce();
   challenge answer;
   answer.fresh = c.fresh;
-  std::string vouched;
   if (c.said.how != keys_.how()) {
     answer.what = refusal_of(c.said.how, keys_.how());
   } else if (keys_.how() == auth::munge) {
-    vouched = keys_.vouch(server_role, c.first, c.fresh);
-    if (vouched.empty()) return false;  // this host's munged does not answer: the peer tries again
+    munge_request r;
+    r.own_role = server_role;
+    return request(c, std::move(r));
   } else {
     answer.of_server = keys_.prove(server_role, c.first, c.fresh);
   }
-  return send_short(c.socket.get(), encode(answer) + vouched) && answer.what == verdict::good;
+  return send_short(c.socket.get(), encode(answer)) && answer.what == verdict::good;
 }
 
 bool introductions::take_proof(caller& c) {
-  outcome no;
   if (keys_.how() == auth::munge) {
-    if (keys_.confirms(c.bytes, client_role, c.first, c.fresh)) return true;
-    no.what = verdict::wrong_user;
-  } else {
-    proof theirs;
-    if (!decode(c.bytes, theirs)) return false;
-    if (!keys_.has_key() || equal(theirs, keys_.prove(client_role, c.first, c.fresh))) return true;
-    no.what = verdict::wrong_key;
+    munge_request r;
+    r.their_role = client_role;
+    r.theirs = std::move(c.bytes);
+    return request(c, std::move(r));
   }
+  proof theirs;
+  if (!decode(c.bytes, theirs)) return false;
+  if (!keys_.has_key() || equal(theirs, keys_.prove(client_role, c.first, c.fresh))) return true;
+  outcome no;
+  no.what = verdict::wrong_key;
   send_short(c.socket.get(), encode(no));
   return false;
 }
@@ -170,14 +179,22 @@ void introductions::try_next_address(uint32_t number, int error) {
 
 void introductions::try_again(uint32_t number, const std::string& trouble) {
   call_state& c = calls_.at(number);
+  cancel(c.ticket);
   c.socket = socket_handle();
   c.at = call_state::step::pausing;
   c.trouble = trouble;
   c.again = clock::now() + pause;
 }
 
+void introductions::hang_up(uint32_t call) {
+  const auto at = calls_.find(call);
+  if (at == calls_.end()) return;
+  cancel(at->second.ticket);
+  calls_.erase(at);
+}
+
 void introductions::give_up(uint32_t number, bool refused, const std::string& reason) {
-  calls_.erase(number);
+  hang_up(number);
   owner_.on_no_answer(number, refused, reason);
 }
 
@@ -186,6 +203,7 @@ void introductions::advance(uint32_t number) {
   if (at == calls_.end() || at->second.socket.get() < 0) return;
   call_state& c = at->second;
   const int fd = c.socket.get();
+  if (c.at == call_state::step::asking) return try_again(number, "it has closed the connection");  // see caller
   if (c.at == call_state::step::connecting) {
     int error = 0;
     socklen_t length = sizeof error;
@@ -209,7 +227,7 @@ void introductions::advance(uint32_t number) {
     if (begins) {
       if (!take_challenge(number, c)) return;
     } else if (c.at == call_state::step::vouching) {
-      if (!take_credential(number, c)) return;
+      return take_credential(number, c);
     } else if (c.at == call_state::step::proved) {
       if (!decode(c.bytes, c.answer)) return give_up(number, true, "another program listens there");
       if (c.answer.what > verdict::self) return give_up(number, true, explain(c.answer.what));
@@ -238,17 +256,6 @@ bool introductions::take_challenge(uint32_t number, call_state& c) {
   return false;
 }
 
-bool introductions::take_credential(uint32_t number, call_state& c) {
-  if (!keys_.confirms(c.bytes, server_role, c.first, c.of_server))
-    return give_up(number, true, explain(verdict::wrong_user)), false;
-  const std::string vouched = keys_.vouch(client_role, c.first, c.of_server);
-  if (vouched.empty() || !send_short(c.socket.get(), vouched))
-    return try_again(number, vouched.empty() ? "munged does not answer" : "it has closed the connection"), false;
-  c.at = call_state::step::proved;
-  c.bytes.clear();
-  return true;
-}
-
 void introductions::finish(uint32_t number) {
   call_state c = std::move(calls_.at(number));
   calls_.erase(number);
@@ -261,6 +268,7 @@ void introductions::finish(uint32_t number) {
 void introductions::handle(uint64_t mark) {
   const auto low = static_cast<uint32_t>(mark);
   if (mark >> 32 == call_mark >> 32) return advance(low);
+  if (mark == munge_mark) return handle_answers();
   const auto at = callers_by_descriptor_.find(static_cast<int>(low));
   if (at != callers_by_descriptor_.end()) advance(at->second);
 }

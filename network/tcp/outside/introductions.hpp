@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "network/common/liveness_socket.hpp"
 #include "network/tcp/outside/introduction.hpp"
+#include "network/tcp/outside/munge_thread.hpp"
 
 namespace lci::network::outside {
 
@@ -29,7 +31,7 @@ class introductions_owner {
 
 /// The outstanding handshakes. Owned by the context. Not thread-safe. No call waits for a peer. The number of
 /// unauthenticated connections is bounded: if there are too many, the oldest is dropped. A peer whose connection is
-/// dropped tries again.
+/// dropped tries again. A handshake that waits for munged has one request outstanding, which ends with it.
 class introductions {
  public:
   /// `events`: an epoll descriptor, to which sockets are added with the marks below. `timeout`: see begin_to_connect().
@@ -38,6 +40,7 @@ class introductions {
 
   static constexpr uint64_t caller_mark = uint64_t{1} << 32;  // plus a descriptor
   static constexpr uint64_t call_mark = uint64_t{2} << 32;    // plus the number of a call
+  static constexpr uint64_t munge_mark = uint64_t{5} << 32;
 
   /// A process has connected.
   void add_caller(socket_handle socket);
@@ -47,7 +50,7 @@ class introductions {
   /// Starts to connect to one of the addresses. `deadline`: when to give up.
   void call(const std::vector<sockaddr_storage>& to, const hello& what, std::chrono::steady_clock::time_point deadline);
   /// No effect if it has been answered.
-  void hang_up(uint32_t call) { calls_.erase(call); }
+  void hang_up(uint32_t call);
   /// Handles an epoll event with a mark of this class.
   void handle(uint64_t mark);
   /// Drops silent callers, and repeats calls that are due.
@@ -63,17 +66,25 @@ class introductions {
     std::string bytes, first;  ///< the received part of the next message; the hello
     hello said;
     nonce fresh{};
+    uint32_t ticket = 0;   ///< of a request to munged; 0: none. While it is outstanding, nothing is read.
+    bool vouched = false;  ///< munge: the challenge and this process's credential have been sent
   };
   struct call_state {
     std::vector<sockaddr_storage> to;
     size_t next = 0;  ///< of the addresses
     hello what;
     clock::time_point deadline, again;
-    enum class step : uint8_t { pausing, connecting, challenged, vouching, proved, told } at = step::pausing;
+    enum class step : uint8_t { pausing, connecting, challenged, vouching, asking, proved, told } at = step::pausing;
     socket_handle socket;
     std::string bytes, first, trouble;
-    nonce of_server{};  ///< munge
+    nonce of_server{};    ///< munge
+    uint32_t ticket = 0;  ///< as a caller's
     outcome answer;
+  };
+  /// The handshake that waits for an answer of munged.
+  struct waiting {
+    bool is_call;
+    uint32_t number;  ///< of the call; else the caller's descriptor
   };
 
   using caller_list = std::list<caller>;
@@ -82,17 +93,29 @@ class introductions {
   /// Returns false if the caller must be dropped.
   bool take_hello(caller& c);
   bool take_proof(caller& c);
+  void accept(caller_list::iterator c);
   void drop(caller_list::iterator c);
 
   void try_to_connect(uint32_t number);
   void advance(uint32_t number);
   bool take_challenge(uint32_t number, call_state& c);
-  bool take_credential(uint32_t number, call_state& c);
+  void take_credential(uint32_t number, call_state& c);
   void take_outcome(uint32_t number, call_state& c);
   void finish(uint32_t number);
   void try_again(uint32_t number, const std::string& trouble);
   void try_next_address(uint32_t number, int error);
   void give_up(uint32_t number, bool refused, const std::string& reason);
+
+  // introductions_munge.cpp
+  /// Requests something for a handshake, whose hello and nonce are added, and stops reading from its socket. Returns
+  /// false if the system lacks resources.
+  bool request(caller& c, munge_request what);
+  bool request(waiting who, uint32_t& ticket, int fd, munge_request what);
+  /// Does nothing if there is none.
+  void cancel(uint32_t& ticket);
+  void handle_answers();
+  void continue_caller(caller_list::iterator c, const munge_answer& a);
+  void continue_call(uint32_t number, const munge_answer& a);
 
   introductions_owner& owner_;
   const credentials& keys_;
@@ -102,6 +125,8 @@ class introductions {
   std::unordered_map<int, caller_list::iterator> callers_by_descriptor_;
   std::unordered_map<uint32_t, call_state> calls_;
   uint32_t next_call_ = 1;
+  std::unique_ptr<munge_thread> munge_;            // null until the first request
+  std::unordered_map<uint32_t, waiting> tickets_;  // of outstanding requests
 };
 
 /// Sends bytes for which a new socket's buffer has space. False: the connection is broken.

@@ -1,6 +1,9 @@
 // io_fuzz ADDRESS SEED COUNT MARKER: a client that sends COUNT valid and invalid requests: truncated, with flipped
 // bits, with paths out of the root, with invalid sizes, offsets, handles and memory regions. Exits with status 1 if the
 // server has failed, or has returned MARKER, the content of a file outside of the root.
+//
+// io_fuzz ADDRESS hold PATH: locks a file, prints "locked", and waits for a line on its standard input. Then it
+// disconnects without ending its session, prints "disconnected", and ends after another line.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -42,10 +45,9 @@ class attacker {
     server_ = lci::connect_x(address).runtime(runtime_).timeout(patience)().rank;
     if (!exchange(std::string(), make(op::hello))) fail("the server refuses a session");
   }
-  /// Ends the session, if it still exists: the server does not detect an orderly disconnect by itself.
+  /// Disconnects without ending the session.
   ~attacker() {
     try {
-      exchange(std::string(), make(op::bye));
       lci::disconnect_x(server_).runtime(runtime_)();
     } catch (const std::exception&) {
     }
@@ -241,8 +243,35 @@ class fuzzer {
 
 }  // namespace
 
+namespace {
+
+int hold_lock(const std::string& address, const std::string& path) {
+  {
+    attacker a(address);
+    request r = a.make(op::open);
+    r.a = O_RDWR | O_CREAT;
+    r.b = 0644;
+    r.text_size = static_cast<uint16_t>(path.size());
+    if (!a.exchange(path, r) || !a.has_succeeded()) fail("the file can't be opened");
+    r = a.make(op::lock);
+    r.handle = a.handle();
+    r.a = F_WRLCK;
+    if (!a.exchange(std::string(), r) || !a.has_succeeded()) fail("the file can't be locked");
+    std::puts("locked");
+    std::fflush(stdout);
+    std::getchar();
+  }
+  std::puts("disconnected");
+  std::fflush(stdout);
+  std::getchar();
+  return 0;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  if (argc != 5) fail("ADDRESS SEED COUNT MARKER");
+  if (argc == 4 && std::string_view(argv[2]) == "hold") return hold_lock(argv[1], argv[3]);
+  if (argc != 5) fail("ADDRESS SEED COUNT MARKER, or ADDRESS hold PATH");
   const std::string address = argv[1], marker = argv[4];
   fuzzer f(static_cast<unsigned>(std::atoi(argv[2])));
   int connections = 0, successes = 0;

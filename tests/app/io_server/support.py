@@ -63,6 +63,9 @@ class Server:
                 found.append(target)
         return found
 
+    def descriptors(self):
+        return len(os.listdir(f'/proc/{self.process.pid}/fd'))
+
     def stop(self):
         if self.process.poll() is None:
             self.process.terminate()

@@ -3,9 +3,21 @@
 import os
 import subprocess
 import sys
+import time
 import unittest
 
 from support import NETWORK, ServedTest, needs
+
+FUZZ = os.environ['IOD_FUZZ']
+BOUND = 20  # seconds for the end of a connection to be noticed, and a program to start, on a loaded machine
+
+WAITER = '''
+import fcntl
+f = open('/remote/locked', 'r+')
+print('waits', flush=True)
+fcntl.lockf(f, fcntl.LOCK_EX)
+print('locked', flush=True)
+'''
 
 LOCKER = '''
 import fcntl, os, sys
@@ -69,6 +81,35 @@ class Sharing(ServedTest):
                     first.wait()
                     self.eventually('the lock of a client that was killed ends',
                                     lambda: another().communicate()[0] == b'locked\n')
+
+    def test_a_connection_that_ends_without_the_session_releases_lock_and_descriptors_at_once(self):
+        (self.root / 'locked').write_text('x' * 20)
+        self.run_remotely('cat', '/remote/locked')
+        base = self.server.descriptors()
+        for end in ('disconnected', 'killed', 'killed while a client waits'):
+            with self.subTest(end=end):
+                holder = subprocess.Popen([FUZZ, self.server.address, 'hold', 'locked'], stdin=subprocess.PIPE,
+                                          stdout=subprocess.PIPE, env=self.server.own_environment(), cwd=self.folder)
+                self.addCleanup(lambda p=holder: (p.poll() is None and p.kill(), p.communicate()))
+                self.assertEqual(holder.stdout.readline(), b'locked\n')
+                waiter = None
+                if end == 'killed while a client waits':
+                    waiter = self.start(sys.executable, '-c', WAITER)
+                    self.assertEqual(waiter.stdout.readline(), b'waits\n')
+                if end == 'disconnected':
+                    holder.stdin.write(b'\n')
+                    holder.stdin.flush()
+                    self.assertEqual(holder.stdout.readline(), b'disconnected\n')
+                else:
+                    holder.kill()
+                begin = time.monotonic()
+                waiter = waiter or self.start(sys.executable, '-c', WAITER)
+                self.assertIn('locked', self.finish(waiter))
+                self.assertLess(time.monotonic() - begin, BOUND, self.server.said()[-2000:])
+                if end == 'disconnected':  # the process still exists, so only its disconnect can have ended the session
+                    self.assertIsNone(holder.poll())
+                self.eventually('descriptors are closed', lambda: self.server.descriptors() <= base)
+                self.assertEqual(self.server.descriptors_below_root(), [])
 
     def test_a_process_that_forks_shares_the_position(self):
         self.run_remotely(sys.executable, '-c', '''
