@@ -3,7 +3,8 @@
  *   lcirun -n 2 armci_perf [FIGURE...]
  *
  * Rank 0 works on memory of rank 1, which waits in a barrier. It prints a line for each figure: its name, the median of
- * some rounds, a unit. Figures whose names begin with "floor" are limits of the machine, without ARMCI. */
+ * some rounds, a unit. Figures whose names begin with "floor" are limits of the machine, without ARMCI. The figure
+ * "sizes", which runs only if it is named, is latency and bandwidth of puts by size. */
 #define _GNU_SOURCE
 #include <armci.h>
 #include <fcntl.h>
@@ -35,10 +36,22 @@ static int by_size(const void* a, const void* b) {
   return x < y ? -1 : x > y;
 }
 
-/* Seconds of one call of f, the median of rounds of about 20 ms. */
 typedef void (*work)(long n);
-static double seconds_of(work f) {
+
+/* Seconds of one call of f, the median of rounds of n calls. */
+static double seconds_of_rounds(work f, long n) {
   double times[rounds];
+  for (int i = 0; i < rounds; ++i) {
+    const double begin = now();
+    f(n);
+    times[i] = (now() - begin) / (double)n;
+  }
+  qsort(times, rounds, sizeof times[0], by_size);
+  return times[rounds / 2];
+}
+
+/* The same, in rounds of about 20 ms. */
+static double seconds_of(work f) {
   long n = 1;
   f(1); /* the first touch of pages */
   for (;;) {
@@ -51,13 +64,7 @@ static double seconds_of(work f) {
     }
     n *= 4;
   }
-  for (int i = 0; i < rounds; ++i) {
-    const double begin = now();
-    f(n);
-    times[i] = (now() - begin) / (double)n;
-  }
-  qsort(times, rounds, sizeof times[0], by_size);
-  return times[rounds / 2];
+  return seconds_of_rounds(f, n);
 }
 
 static void put8(long n) {
@@ -188,6 +195,46 @@ static void measure(const struct figure* f) {
   armci_msg_barrier();
 }
 
+/* Both processes put in turn. Each waits for the last byte of the other's put. */
+static unsigned char turn;
+static void ping_pong(long n) {
+  volatile unsigned char* const arrived = (volatile unsigned char*)base[me] + bytes - 1;
+  for (; n > 0; --n) {
+    local[bytes - 1] = (char)++turn;
+    if (me == 0) ARMCI_Put(local, base[1], bytes, 1);
+    while (*arrived != turn) {
+    }
+    if (me == 1) ARMCI_Put(local, base[0], bytes, 0);
+  }
+}
+static void put_many(long n) {
+  for (; n > 0; --n) ARMCI_NbPut(local, base[1], bytes, 1, NULL);
+  ARMCI_WaitAll();
+  ARMCI_Fence(1);
+}
+
+/* Latency and bandwidth of puts as in Fig. 2 and Fig. 3 of the paper on CCS, with the sizes of bench/ccs/figures.py. */
+static void measure_sizes(void) {
+  enum { passes = 1000, largest_latency = 8192, most_puts = 10000, most_bytes = 64 << 20 };
+  for (bytes = 8; bytes <= largest_latency; bytes *= 4) {
+    memset(base[me], 0, (size_t)bytes);
+    turn = 0;
+    armci_msg_barrier();
+    ping_pong(passes / 10);
+    const double t = seconds_of_rounds(ping_pong, passes);
+    if (me == 0) printf("latency %d: %.4g ns\n", bytes, 5e8 * t);
+    armci_msg_barrier();
+  }
+  for (bytes = 8; bytes <= largest; bytes *= 4) {
+    const int n = most_bytes / bytes < most_puts ? most_bytes / bytes : most_puts;
+    if (me == 0) {
+      put_many(n / 10 + 1);
+      printf("bandwidth %d: %.5g MB/s\n", bytes, 1e-6 * bytes / seconds_of_rounds(put_many, n));
+    }
+    armci_msg_barrier();
+  }
+}
+
 /* Memory from mmap() that both processes have mapped. */
 static void* map_shared(size_t size) {
   char name[64];
@@ -228,6 +275,7 @@ int main(int argc, char** argv) {
   if (me == 0 && is_wanted("init", argc, argv)) printf("init: %.4g ms\n", 1e3 * started);
   for (size_t i = 0; i < sizeof figures / sizeof figures[0]; ++i)
     if (is_wanted(figures[i].name, argc, argv)) measure(&figures[i]);
+  if (argc > 1 && is_wanted("sizes", argc, argv)) measure_sizes();
 
   fflush(stdout);
   ARMCI_Destroy_mutexes();

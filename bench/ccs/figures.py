@@ -4,8 +4,9 @@ table (ccs-figures.md) and two drawings (ccs-latency.svg, ccs-bandwidth.svg).
 
     bench/ccs/figures.py --build build/release [--out bench/results] [--launches 3]
 
-Latency: half a round trip of an active message, with MPI of a send and a receive. Bandwidth: puts that do not wait for
-each other. Two processes, medians of launches. A program that was not built is left out, with a line that says so.
+Latency: half a round trip of an active message; with MPI of a send and a receive, with ARMCI of a put. Bandwidth: puts
+that do not wait for each other. Two processes, medians of launches. A program that was not built is left out, with a
+line that says so.
 """
 
 import argparse
@@ -23,8 +24,9 @@ def run(command):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120, check=True).stdout
 
 
-def of_ccs(build):
-    said = run([build / "lib/tools/lcirun/lcirun", "-n", 2, build / "bench/ccs/ccs_perf", "figures"])
+def of_layer(command):
+    """Of the programs of CCS and ARMCI, which print a line for each figure and size."""
+    said = run(command)
     return {(what, int(size)): float(value)
             for what, size, value in re.findall(r"^(latency|bandwidth) (\d+): ([\d.e+-]+)", said, re.M)}
 
@@ -46,8 +48,9 @@ def sources(build):
     lcirun = [build / "lib/tools/lcirun/lcirun", "-n", 2]
     messages = {"latency": "am", "bandwidth": "put"}
     return {
-        "CCS": ("bench/ccs/ccs_perf", lambda: of_ccs(build)),
+        "CCS": ("bench/ccs/ccs_perf", lambda: of_layer([*lcirun, build / "bench/ccs/ccs_perf", "figures"])),
         "core": ("bench/lci_perf", lambda: of_perf([*lcirun, build / "bench/lci_perf"], messages)),
+        "ARMCI": ("bench/armci/armci_perf", lambda: of_layer([*lcirun, build / "bench/armci/armci_perf", "sizes"])),
         "UCX": ("bench/peers/peer_ucx", lambda: of_perf([build / "bench/peers/peer_ucx"], messages)),
         "MPICH": ("bench/peers/peer_mpich",
                   lambda: of_perf(["mpiexec.mpich", "-n", 2, build / "bench/peers/peer_mpich"],

@@ -47,6 +47,14 @@ LCI_API extern std::atomic<core::device*> default_device;
 LCI_API errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag, const void* buffer, size_t size);
 LCI_API errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag, const void* buffer,
                                 size_t size);
+/// The arguments of an active message of a stream that reach its target, in one register.
+struct delivery_terms {
+  rcomp_t comp;
+  uint32_t tag;
+};
+/// Gives an active message of a stream to the network, with the stream's next sequence number.
+LCI_API errorcode_t inject_in_stream(core::device* d, const core::stream* s, int rank, delivery_terms terms,
+                                     const void* buffer, size_t size);
 /// The arguments of a receive that select messages, in one register.
 struct receive_terms {
   int rank;
@@ -125,11 +133,14 @@ LCI_ALWAYS_INLINE inline bool goes_directly(const device_front& d, const Args& a
 
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_am(const Args& a, status_t& status) {
-  if (!is_usual(a) || a.remote_comp == 0 || a.layout != nullptr || !a.stream.is_empty()) return false;
+  if (!is_usual(a) || a.remote_comp == 0 || a.layout != nullptr) return false;
   core::device* const d = device_of(a);
-  if (d == nullptr || !goes_directly(front_of(d), a) ||
-      inject_am(d, a.rank, a.remote_comp, a.tag, a.local_buffer, a.size) != errorcode_t::done)
-    return false;
+  if (d == nullptr || !goes_directly(front_of(d), a)) return false;
+  const errorcode_t result =
+      a.stream.is_empty() ? inject_am(d, a.rank, a.remote_comp, a.tag, a.local_buffer, a.size)
+                          : inject_in_stream(d, a.stream.p_impl, a.rank, {a.remote_comp, static_cast<uint32_t>(a.tag)},
+                                             a.local_buffer, a.size);
+  if (result != errorcode_t::done) return false;
   status = done_in_place(a, a.local_buffer, a.size, a.tag);
   return true;
 }

@@ -144,9 +144,11 @@ TEST_CASE("messages of a stream are delivered in order, whatever their sizes and
 }
 
 TEST_CASE("streams are delivered in order while several threads make progress", "[stream]") {
+  const bool in_place = GENERATE(false, true);
+  INFO("in place: " << in_place);
   on_ranks(
-      [](rank_env& env) {
-        ordered_inbox in(env);
+      [in_place](rank_env& env) {
+        ordered_inbox in(env, in_place);
         constexpr int threads = 3;
         const auto devices = env.devices(threads, false);
         auto stream = lci::alloc_stream_x().runtime(env.rt)();
@@ -168,6 +170,55 @@ TEST_CASE("streams are delivered in order while several threads make progress", 
         lci::free_stream_x(&stream).runtime(env.rt)();
       },
       with_small_chunks);
+}
+
+TEST_CASE("messages of threads that post in one stream arrive in the order of each thread", "[stream]") {
+  constexpr int threads = 3;
+  constexpr uint64_t n = 400;  // messages of a thread
+  constexpr unsigned number_bits = 16;
+  /// Tags are thread and number.
+  struct by_thread final : lci::comp_impl_t {
+    explicit by_thread(rank_env& e) : env(e) { attr.am_in_place = true; }
+    void signal(lci::status_t s) override {
+      EXPECT(!busy.exchange(true));  // messages of a stream are not delivered concurrently
+      uint64_t& next = expected[s.tag >> number_bits];
+      EXPECT_EQ(s.tag & ((1u << number_bits) - 1), next);
+      EXPECT(matches(s.buffer, s.size, s.tag));
+      ++next;
+      busy.store(false);
+      count.fetch_add(1);
+    }
+    rank_env& env;
+    std::atomic<bool> busy{false};
+    uint64_t expected[threads] = {};
+    std::atomic<uint64_t> count{0};
+  };
+  on_ranks([](rank_env& env) {
+    by_thread in(env);
+    const auto rcomp = lci::register_rcomp_x(lci::comp_t(&in)).runtime(env.rt)();
+    const auto to = env.all_gather(rcomp)[static_cast<size_t>(env.right())];
+    const auto devices = env.devices(threads, false);
+    auto stream = lci::alloc_stream_x().window(64).runtime(env.rt)();
+    env.barrier();
+    env.parallel(threads, [&](int t) {
+      const lci::device_t d = devices[static_cast<size_t>(t)];
+      for (uint64_t i = 0; i < n; ++i) {
+        const uint64_t tag = static_cast<uint64_t>(t) << number_bits | i;
+        const auto data = message(1 + i % 60, tag);
+        env.post(d, [&] {
+          return lci::post_am_x(env.right(), data.data(), data.size(), lci::COMP_NULL_RETRY, to)
+              .stream(stream)
+              .tag(tag)
+              .device(d)
+              .runtime(env.rt)();
+        });
+      }
+      env.until(d, "all to arrive", [&] { return in.count.load() == threads * n; });
+    });
+    env.barrier();
+    lci::deregister_rcomp_x(rcomp).runtime(env.rt)();
+    lci::free_stream_x(&stream).runtime(env.rt)();
+  });
 }
 
 TEST_CASE("a post to a full window returns retry until the target has delivered messages", "[stream]") {
@@ -272,8 +323,10 @@ TEST_CASE("streams do not wait for each other, and other messages do not wait fo
 }
 
 TEST_CASE("a handler that throws does not stop its stream", "[stream]") {
-  on_ranks([](rank_env& env) {
-    ordered_inbox in(env);
+  const bool in_place = GENERATE(false, true);
+  INFO("in place: " << in_place);
+  on_ranks([in_place](rank_env& env) {
+    ordered_inbox in(env, in_place);
     in.throw_at = 3;
     const auto devices = env.devices(2, false);
     auto stream = lci::alloc_stream_x().runtime(env.rt)();

@@ -17,6 +17,7 @@ constexpr int batch = 16;  // messages in flight: far fewer than a lane holds
 lci::device_t device;
 lci::comp_t cq, local_cq, counter;
 lci::rcomp_t to_handler, to_cq;
+lci::stream_t stream;
 lci::rmr_t shared;
 uint64_t handled = 0;
 char out[8] = "message", in[8];
@@ -50,6 +51,14 @@ PART part_post_am_plain(int n) {
 PART part_progress_am() { lci::progress_x().device(device)(); }
 PART part_progress_am_16() { lci::progress_x().device(device)(); }
 PART part_progress_idle() { lci::progress_x().device(device)(); }
+
+PART part_post_ordered(int n) {
+  for (int i = 0; i < n; ++i) {
+    expect(lci::post_am_x(0, out, sizeof out, counter, to_handler).device(device).stream(stream)().is_done(),
+           "post_am in a stream is not done at once");
+  }
+}
+PART part_progress_ordered_16() { lci::progress_x().device(device)(); }
 
 PART part_post_am_cq(int n) {
   for (int i = 0; i < n; ++i) {
@@ -159,6 +168,10 @@ void turn() {
   part_post_send(batch);
   part_progress_send_16();
   expect(lci::counter_get(counter) == counted + batch, "a progress call did not fill the receives");
+
+  part_post_ordered(batch);
+  part_progress_ordered_16();
+  expect(handled == before + 2 * batch, "a progress call did not deliver the messages of a stream");
 }
 
 }  // namespace
@@ -175,10 +188,12 @@ int main(int argc, char** argv) {
   counter = lci::alloc_counter();
   to_handler = lci::register_rcomp(on_message);
   to_cq = lci::register_rcomp(cq);
+  stream = lci::alloc_stream();
   lci::mr_t memory = lci::alloc_shared(64);
   shared = lci::get_rmr(memory);
   for (int i = 0; i < turns; ++i) turn();
   lci::free_shared(&memory);
+  lci::free_stream(&stream);
   lci::deregister_rcomp(to_cq);
   lci::deregister_rcomp(to_handler);
   for (lci::comp_t* c : {&on_message, &cq, &local_cq, &counter}) lci::free_comp(c);

@@ -45,6 +45,8 @@ PARTS = {
     "get_shared": ("get 8 bytes from shared memory", BATCH),
     "fetch_add_shared": ("fetch and add 8 bytes in shared memory", BATCH),
     "progress_send_16": ("progress, a send of 16: matched, copied, counted", BATCH),
+    "post_ordered": ("post an 8-byte active message in a stream", BATCH),
+    "progress_ordered_16": ("progress, a message of a stream of 16, to its handler", BATCH),
 }
 
 # of tests/perf/count_v1.cpp: LCI v1.7's calls beside the core's, messages of 8 bytes
@@ -61,6 +63,18 @@ V1_PARTS = {
     "progress_sends_16": ("LCI_progress, 16 of LCI_sends to synchronizers", BATCH),
     "test": ("the core: test a synchronizer", BATCH),
     "v1_test": ("LCI_sync_test", BATCH),
+}
+
+# of tests/perf/count_ccs.cpp: CCS's active messages beside the core's, of as many bytes
+CCS_PARTS = {
+    "am_0": ("the core: post an active message of 0 bytes", BATCH),
+    "amrequest_0": ("CCS_amrequest without arguments", BATCH),
+    "am_32": ("the core: post an active message of 32 bytes", BATCH),
+    "amrequest_4": ("CCS_amrequest with 4 arguments", BATCH),
+    "progress_am_0_16": ("the core: progress, 16 messages of 0 bytes to a handler", BATCH),
+    "poll_0_16": ("CCS_poll, 16 messages without arguments", BATCH),
+    "progress_am_32_16": ("the core: progress, 16 messages of 32 bytes to a handler", BATCH),
+    "poll_4_16": ("CCS_poll, 16 messages with 4 arguments", BATCH),
 }
 
 
@@ -119,8 +133,8 @@ def over_budget(counted):
             for p in PARTS if counted[p] > limits[p]]
 
 
-def v1_table(counted):
-    return "\n".join(f"{counted[p]:12.1f}  {p}: {what}" for p, (what, _) in V1_PARTS.items())
+def layer_table(counted, parts):
+    return "\n".join(f"{counted[p]:12.1f}  {p}: {what}" for p, (what, _) in parts.items())
 
 
 def table(counted):
@@ -135,11 +149,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("--v1", action="store_true", help="PROGRAM is count_v1")
+    parser.add_argument("--ccs", action="store_true", help="PROGRAM is count_ccs")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--check", action="store_true", help="exit code 1 above a budget")
     args = parser.parse_args()
-    if args.v1:
-        print(v1_table(count(args.program, V1_PARTS)))
+    if args.v1 or args.ccs:
+        parts = V1_PARTS if args.v1 else CCS_PARTS
+        print(layer_table(count(args.program, parts), parts))
         return 0
     counted = count(args.program)
     print(json.dumps(counted) if args.json else table(counted))

@@ -173,6 +173,8 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
       return receive_send(*this, peer, head, data + sizeof head, size - sizeof head);
     } else if (LCI_LIKELY(wire::is_signal(head))) {
       return receive_signal(*this, peer, head, data + sizeof head, size - sizeof head);
+    } else if (LCI_LIKELY(wire::is_ordered_am(head)) && receive_ordered_at_once(*this, peer, data, size)) {
+      return;
     }
   }
   receive(peer, data, size, recv_context);

@@ -48,7 +48,8 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
     out.catch_up();
     const bool room = out.has_room();
     head.tag = wire::pack_number(out.next, a.tag);
-    if (room && out.asks_credit(a.size)) head.policy |= wire::asks_credit;
+    const bool asks = room && out.asks_credit(a.size);
+    if (asks) head.policy |= wire::asks_credit;
     if (room) result = try_eager(d, a, head);
     if (result == errorcode_t::fatal) throw_peer_failure(d, a.rank);
     const bool waits = result != errorcode_t::done;
@@ -64,7 +65,7 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
       }
     }
     ++out.next;
-    if (room) out.release(a.size);
+    if (room) out.release(a.size, asks);
   }
   if (result == errorcode_t::done) return answer_done(d, a, buffer_of(a));
   give_back_packet(a);
@@ -141,3 +142,29 @@ status_t post_in_stream(post_am_args& a) {
 }
 
 }  // namespace lci::core
+
+namespace lci::detail {
+
+// In all rare cases it returns a retry: the general path then checks again, creates the peer's state, makes the errors.
+errorcode_t inject_in_stream(core::device* d, const core::stream* s, int rank, delivery_terms terms, const void* buffer,
+                             size_t size) {
+  using namespace core;
+  if (LCI_UNLIKELY(s->runtime.p_impl != &d->rt)) return errorcode_t::retry;
+  outgoing_stream* const out = d->rt.streams.find_outgoing(s->id, rank);
+  if (LCI_UNLIKELY(out == nullptr)) return errorcode_t::retry;
+  const std::lock_guard guard(out->lock);
+  out->catch_up();
+  if (LCI_UNLIKELY(!out->has_room())) return errorcode_t::retry_backlog;
+  const bool asks = out->asks_credit(size);
+  const uint8_t policy = asks ? wire::asks_credit : uint8_t{0};
+  const network::message_head head =
+      wire::pack(wire::kind::am_ordered, policy, s->id, terms.comp, wire::pack_number(out->next, terms.tag));
+  const errorcode_t result = d->inject(rank, head, buffer, size);
+  if (LCI_LIKELY(result == errorcode_t::done)) {
+    ++out->next;
+    out->release(size, asks);
+  }
+  return result;
+}
+
+}  // namespace lci::detail

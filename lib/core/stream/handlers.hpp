@@ -1,6 +1,8 @@
 // Handlers of the messages of streams. Each returns false if the message makes no sense: the device then rejects it.
 #pragma once
 
+#include <cstddef>
+
 #include "lib/core/wire/wire.hpp"
 
 namespace lci::core {
@@ -9,6 +11,9 @@ class device;
 
 // stream_order.cpp: at the target
 bool receive_ordered(device& d, int peer, wire::message& m);
+/// The same for the most common message, whose header is_ordered_am(): a handler reads it in place, and its turn has
+/// come. Otherwise returns false, without effect. `message` begins with the header.
+bool receive_ordered_at_once(device& d, int peer, const std::byte* message, size_t message_size);
 bool receive_ordered_rts(device& d, int peer, wire::message& m);
 // stream.cpp: at the sender
 bool receive_credit(device& d, int peer, wire::message& m);

@@ -55,8 +55,8 @@ struct outgoing_stream {
   }
   /// Sets the flag in the header of a message that is about to be released, if it is to ask.
   void ask_credit(std::vector<std::byte>& message, size_t size) const;
-  void release(size_t size) {
-    const bool asks = asks_credit(size);
+  void release(size_t size) { release(size, asks_credit(size)); }
+  void release(size_t size, bool asks) {
     ++sent;
     sent_bytes += size;
     unasked = asks ? 0 : unasked + 1;

@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "lib/base/memory.hpp"
 #include "lib/concurrent/sharded_queue.hpp"
@@ -48,6 +49,7 @@ void incoming_stream::begin_anew() {
     next_ = 0;
     bytes_ = 0;
     lost_ = {};
+    n_lost_ = 0;
     delivering_ = false;  // a thread that is delivering sees the new connection_ and stops
   }
   for (const auto& [number, m] : lost) drop(m);
@@ -90,6 +92,7 @@ bool incoming_stream::note_lost(uint32_t number, const ordered_message& m) {
     at = std::find_if(lost_.begin(), lost_.end(), [](const lost_turns& l) { return l.count == 0; });
     if (at == lost_.end()) return false;
     *at = {number, 0, 0, false};
+    ++n_lost_;
   }
   ++at->count;
   at->bytes += m.size;
@@ -100,7 +103,8 @@ bool incoming_stream::note_lost(uint32_t number, const ordered_message& m) {
 bool incoming_stream::pass_lost() {
   bool asks = false;
   const auto is_next = [this](const lost_turns& l) { return l.count > 0 && l.first == next_; };
-  for (auto l = lost_.begin(); (l = std::find_if(lost_.begin(), lost_.end(), is_next)) != lost_.end(); *l = {}) {
+  for (auto l = lost_.begin(); n_lost_ > 0 && (l = std::find_if(lost_.begin(), lost_.end(), is_next)) != lost_.end();
+       *l = {}, --n_lost_) {
     next_ += l->count;
     bytes_ += l->bytes;
     asks |= l->asks;
@@ -145,13 +149,53 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
     delivering_ = true;
     connection = connection_;
   }
-  take_turns(d, m, connection);
+  take_turns(d, m, connection, nullptr);
   return true;
 }
 
-void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connection) {
-  std::exception_ptr thrown;
-  for (bool more = true; more;) {
+inline bool incoming_stream::deliver_at_once(device& d, comp_impl_t& comp, const std::byte* message,
+                                             size_t message_size) {
+  network::message_head head;
+  std::memcpy(&head, message, sizeof head);
+  const size_t size = message_size - sizeof head;
+  const bool asks = wire::asks_for_credit(head);
+  uint32_t connection;
+  {
+    std::lock_guard guard(lock_);
+    if (LCI_UNLIKELY(!is_turn(wire::number_of(head)))) return false;
+    delivering_ = true;
+    connection = connection_;
+  }
+  try {
+    const pushes_in_order mark;
+    comp.signal(arrived_status(peer_, message + sizeof head, size, wire::tag_of(head)));
+  } catch (...) {
+    end_turns(d, size, asks, connection, std::current_exception());
+    return true;
+  }
+  {
+    std::lock_guard guard(lock_);
+    if (LCI_LIKELY(!asks && waiting_.empty() && n_lost_ == 0 && connection == connection_)) {
+      ++next_;
+      bytes_ += size;
+      delivering_ = false;
+      return true;
+    }
+  }
+  end_turns(d, size, asks, connection, nullptr);
+  return true;
+}
+
+void incoming_stream::end_turns(device& d, size_t size, bool asks, uint32_t connection, std::exception_ptr thrown) {
+  ordered_message m;
+  m.size = size;
+  m.asks = asks;
+  if (end_turn(d, m, connection)) return take_turns(d, m, connection, std::move(thrown));
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connection, std::exception_ptr thrown) {
+  do {
     try {
       deliver(d, m);
     } catch (...) {
@@ -162,31 +206,37 @@ void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connecti
         d.failures.add_exception(std::current_exception());
       }
     }
-    bool asks = m.asks;
-    wire::header credit;
-    {
-      std::lock_guard guard(lock_);
-      if (connection != connection_) break;
-      ++next_;
-      bytes_ += m.size;
-      asks |= pass_lost();
-      credit.word = next_;
-      credit.tag = bytes_;
-      const auto waiting = waiting_.find(next_);
-      more = waiting != waiting_.end();
-      if (more) {
-        m = waiting->second;
-        waiting_.erase(waiting);
-      } else {
-        delivering_ = false;
-      }
+  } while (end_turn(d, m, connection));
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+bool incoming_stream::end_turn(device& d, ordered_message& m, uint32_t connection) {
+  bool asks = m.asks;
+  bool more = false;
+  wire::header credit;
+  {
+    std::lock_guard guard(lock_);
+    if (connection != connection_) return false;
+    ++next_;
+    bytes_ += m.size;
+    asks |= pass_lost();
+    credit.word = next_;
+    credit.tag = bytes_;
+    const auto waiting = waiting_.find(next_);
+    more = waiting != waiting_.end();
+    if (more) {
+      m = waiting->second;
+      waiting_.erase(waiting);
+    } else {
+      delivering_ = false;
     }
-    if (!asks) continue;
+  }
+  if (asks) {
     credit.what = wire::kind::stream_credit;
     credit.engine = id_;
     send_or_queue(d, peer_, credit);
   }
-  if (thrown != nullptr) std::rethrow_exception(thrown);
+  return more;
 }
 
 void incoming_stream::deliver(device& d, const ordered_message& m) {
@@ -268,6 +318,15 @@ bool receive_ordered(device& d, int peer, wire::message& m) {
   message.size = m.size;
   return insist_on_memory([&]() -> incoming_stream& { return d.rt.streams.incoming(peer, m.head.engine); })
       .arrive(d, number, message);
+}
+
+bool receive_ordered_at_once(device& d, int peer, const std::byte* message, size_t message_size) {
+  network::message_head head;
+  std::memcpy(&head, message, sizeof head);
+  comp_impl_t* const comp = d.rt.rcomps.lookup(wire::word_of(head));
+  incoming_stream* const in = d.rt.streams.find_incoming(peer, wire::engine_of(head));
+  return LCI_LIKELY(comp != nullptr && in != nullptr) && comp->attr.am_in_place && may_post(comp->attr.comp_type) &&
+         in->deliver_at_once(d, *comp, message, message_size);
 }
 
 bool receive_ordered_rts(device& d, int peer, wire::message& m) {

@@ -4,10 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 
 #include "lci/errors.hpp"
 #include "lci/operations.hpp"
+#include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/wire/wire.hpp"
 
@@ -45,6 +47,10 @@ class incoming_stream {
   /// the stream continues after it.
   bool arrive(device& d, uint32_t number, ordered_message m);
 
+  /// arrive() of the most common message: `comp` runs the program's code and reads the payload in place, and no ack
+  /// follows the header. If it is not this message's turn, returns false, without effect.
+  bool deliver_at_once(device& d, comp_impl_t& comp, const std::byte* message, size_t message_size);
+
   /// The peer's id has been given to another peer: drops what waits, and restarts the numbers.
   void begin_anew();
 
@@ -70,7 +76,13 @@ class incoming_stream {
   bool note_lost(uint32_t number, const ordered_message& m);
   /// Counts the lost messages whose turn has come. True if one of them asked for credit.
   bool pass_lost();
-  void take_turns(device& d, ordered_message m, uint32_t connection);
+  /// Counts a message that was delivered, and sends credit if it or a lost one behind it asks for that. True: `m` is
+  /// now the next message, which waited, and the caller must deliver it.
+  bool end_turn(device& d, ordered_message& m, uint32_t connection);
+  /// Ends the turn of a message of deliver_at_once(), and delivers those that waited for it. Throws `thrown`, if any.
+  LCI_NOINLINE void end_turns(device& d, size_t size, bool asks, uint32_t connection, std::exception_ptr thrown);
+  /// Delivers the message and those that waited for it, and throws the first exception of all, `thrown` before others.
+  void take_turns(device& d, ordered_message m, uint32_t connection, std::exception_ptr thrown);
   void deliver(device& d, const ordered_message& m);
   void drop(const ordered_message& m);
 
@@ -84,6 +96,7 @@ class incoming_stream {
   uint32_t connection_ = 0;                      // how often the peer's id has been reused; under lock_
   std::map<uint32_t, ordered_message> waiting_;  // by number; under lock_
   std::array<lost_turns, 4> lost_;               // under lock_
+  unsigned n_lost_ = 0;                          // used entries of lost_; under lock_
 };
 
 /// Completion object of a stream's large message during its rendezvous. Deletes itself.

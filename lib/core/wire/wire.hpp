@@ -75,6 +75,11 @@ inline bool is_send(network::message_head head) {
   return (head.words[0] & 0xfcff) == static_cast<uint64_t>(kind::send);
 }
 static_assert(static_cast<int>(matching_policy_t::max) == 4);
+/// Whether it is the header of an eager active message of a stream that waits for no ack: its policy is 0 or
+/// asks_credit.
+inline bool is_ordered_am(network::message_head head) {
+  return (head.words[0] & 0xfeff) == static_cast<uint64_t>(kind::am_ordered);
+}
 inline matching_policy_t policy_of(network::message_head head) {
   return static_cast<matching_policy_t>(head.words[0] >> 8 & 0xff);
 }
@@ -171,11 +176,13 @@ constexpr uint8_t has_ended = 1;
 
 /// Policy of am_ordered and rts_ordered: the target sends a stream_credit after delivery.
 constexpr uint8_t asks_credit = 1;
+inline bool asks_for_credit(network::message_head head) { return (head.words[0] >> 8 & asks_credit) != 0; }
 /// Policy of am_ordered: the sender waits for an ack, and the message begins with an ack_body.
 constexpr uint8_t ack_follows = 2;
 /// A message's number in its stream is the upper half of its header's `tag`.
 inline uint64_t pack_number(uint32_t number, uint64_t tag) { return tag | uint64_t{number} << 32; }
 inline uint32_t number_of(const header& head) { return static_cast<uint32_t>(head.tag >> 32); }
+inline uint32_t number_of(network::message_head head) { return static_cast<uint32_t>(head.words[1] >> 32); }
 
 /// Reserved ids of matching engines: the one for raw messages, which each receiving device has.
 constexpr uint16_t raw_engine = 0xffff;

@@ -1,5 +1,6 @@
 #include "lib/layers/ccs/handlers.hpp"
 
+#include <cstring>
 #include <utility>
 
 namespace ccs {
@@ -15,14 +16,6 @@ bool handler_table::add_context(CCS_context_t& number) {
   return true;
 }
 
-void handler_table::set(CCS_context_t context, unsigned id, const handler& h) {
-  auto entry = std::make_unique<const handler>(h);
-  std::lock_guard guard(lock_);
-  all_.reserve(all_.size() + 1);
-  contexts_[context]->handlers[id].store(entry.get(), std::memory_order_release);  // R1
-  all_.push_back(std::move(entry));
-}
-
 namespace {
 
 // One instantiation for each number of arguments, since C++ can't build an argument list at run time. All arguments of
@@ -32,16 +25,22 @@ namespace {
 template <size_t I>
 using word = CCS_handler_arg_t;
 
-template <size_t... I>
-void call_spread(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const CCS_handler_arg_t* args,
-                 std::index_sequence<I...>) {
-  reinterpret_cast<void (*)(CCS_token_t, void*, unsigned, word<I>...)>(f)(token, buffer, size, args[I]...);
+CCS_handler_arg_t word_at(const std::byte* args, size_t i) {
+  CCS_handler_arg_t w;
+  std::memcpy(&w, args + i * sizeof w, sizeof w);
+  return w;
 }
 
 template <size_t... I>
-void call_varargs(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const CCS_handler_arg_t* args,
-                  std::index_sequence<I...>) {
-  reinterpret_cast<CCS_amhandler_t>(f)(token, buffer, size, unsigned{sizeof...(I)}, args[I]...);
+void call_spread(void (*f)(void), CCS_token_t token, void* buffer, unsigned size,
+                 [[maybe_unused]] const std::byte* args, std::index_sequence<I...>) {
+  reinterpret_cast<void (*)(CCS_token_t, void*, unsigned, word<I>...)>(f)(token, buffer, size, word_at(args, I)...);
+}
+
+template <size_t... I>
+void call_varargs(void (*f)(void), CCS_token_t token, void* buffer, unsigned size,
+                  [[maybe_unused]] const std::byte* args, std::index_sequence<I...>) {
+  reinterpret_cast<CCS_amhandler_t>(f)(token, buffer, size, unsigned{sizeof...(I)}, word_at(args, I)...);
 }
 
 template <size_t... I>
@@ -51,16 +50,15 @@ int call_large(void (*f)(void), CCS_token_t token, size_t len, large_target& t, 
                                                     unsigned{sizeof...(I)}, args[I]...);
 }
 
-using caller = void (*)(void (*)(void), CCS_token_t, void*, unsigned, const CCS_handler_arg_t*);
 using large_caller = int (*)(void (*)(void), CCS_token_t, size_t, large_target&, const CCS_handler_arg_t*);
 constexpr size_t n_callers = CCS_MAX_HANDLER_ARGS + 1;
 
 template <size_t N>
 struct caller_of {
-  static void spread(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const CCS_handler_arg_t* args) {
+  static void spread(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const std::byte* args) {
     call_spread(f, token, buffer, size, args, std::make_index_sequence<N>());
   }
-  static void varargs(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const CCS_handler_arg_t* args) {
+  static void varargs(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const std::byte* args) {
     call_varargs(f, token, buffer, size, args, std::make_index_sequence<N>());
   }
   static int large(void (*f)(void), CCS_token_t token, size_t len, large_target& t, const CCS_handler_arg_t* args) {
@@ -88,9 +86,15 @@ constexpr std::array<large_caller, n_callers> large_table = large_callers(by_num
 
 }  // namespace
 
-void call_handler(const handler& h, CCS_token_t token, void* buffer, unsigned size, unsigned n,
-                  const CCS_handler_arg_t* args) {
-  (h.style == handler_style::spread ? spread_table : varargs_table)[n](h.function, token, buffer, size, args);
+void handler_table::set(CCS_context_t context, unsigned id, const handler& h) {
+  handler with_callers = h;
+  if (h.style != handler_style::large)
+    with_callers.callers = (h.style == handler_style::spread ? spread_table : varargs_table).data();
+  auto entry = std::make_unique<const handler>(with_callers);
+  std::lock_guard guard(lock_);
+  all_.reserve(all_.size() + 1);
+  contexts_[context]->handlers[id].store(entry.get(), std::memory_order_release);  // R1
+  all_.push_back(std::move(entry));
 }
 
 int call_large_handler(const handler& h, CCS_token_t token, size_t len, large_target& target, unsigned n,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -25,11 +26,15 @@ namespace ccs {
 
 enum class handler_style : uint8_t { varargs, spread, large };
 
+/// Calls a handler of short messages with a fixed number of arguments: the words at `args`, at any alignment.
+using caller = void (*)(void (*function)(void), CCS_token_t token, void* buffer, unsigned size, const std::byte* args);
+
 struct handler {
   void (*function)(void);
   handler_style style;
-  int num_args;          ///< -1: not known
-  void* data = nullptr;  ///< the program's data
+  int num_args;                     ///< -1: not known
+  void* data = nullptr;             ///< the program's data
+  const caller* callers = nullptr;  ///< by number of arguments, set by handler_table::set(); null of style `large`
 };
 
 /// The handlers of all contexts. Owned by `process`. Thread-safe: reading takes no lock. A replaced entry is freed with
@@ -56,9 +61,11 @@ class handler_table {
   std::vector<std::unique_ptr<const handler>> all_;
 };
 
-/// Calls a handler of short messages, of either style, with `n` arguments.
-void call_handler(const handler& h, CCS_token_t token, void* buffer, unsigned size, unsigned n,
-                  const CCS_handler_arg_t* args);
+/// Calls a handler of short messages, of either style, with the `n` words at `args`.
+inline void call_handler(const handler& h, CCS_token_t token, void* buffer, unsigned size, unsigned n,
+                         const std::byte* args) {
+  h.callers[n](h.function, token, buffer, size, args);
+}
 /// The results of the header handler of a large message: where the data is to be written.
 struct large_target {
   void* dest = nullptr;

@@ -81,10 +81,10 @@ void process::allocate() {
   ordered = lci::alloc_stream_x().runtime(runtime)();
   bulk = lci::alloc_stream_x().runtime(runtime)();
   never_ = lci::alloc_sync_x().runtime(runtime)();
-  handler_arrivals_ = std::make_unique<arrivals>(*this, receive_for_handlers);
-  ccs_arrivals_ = std::make_unique<arrivals>(*this, receive_for_ccs);
+  handler_arrivals_ = std::make_unique<handler_arrivals>(*this);
+  service_arrivals_ = std::make_unique<service_arrivals>(*this);
   to_handlers = lci::register_rcomp_x(lci::comp_t(handler_arrivals_.get())).runtime(runtime)();
-  to_ccs = lci::register_rcomp_x(lci::comp_t(ccs_arrivals_.get())).runtime(runtime)();
+  to_ccs = lci::register_rcomp_x(lci::comp_t(service_arrivals_.get())).runtime(runtime)();
   device = lci::alloc_device_x().runtime(runtime).packet_pool(pool).use_reg_cache(true)();
   memory = std::make_unique<registration_table>(device, peers.size(), threshold_from_environment());
 }

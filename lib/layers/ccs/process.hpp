@@ -39,16 +39,23 @@ struct peer {
   lci::spinlock key_lock;
 };
 
-/// The completion object of a remote completion handle: calls a function for each message.
+/// The completion object of a remote completion handle. The core signals it for each message.
 class arrivals : public lci::comp_impl_t {
- public:
-  using function = void (*)(class process& p, const lci::status_t& s);
-  arrivals(process& p, function f) : process_(p), function_(f) { attr.am_in_place = true; }
-  void signal(lci::status_t status) override { function_(process_, status); }
-
- private:
+ protected:
+  explicit arrivals(class process& p) : process_(p) { attr.am_in_place = true; }
   process& process_;
-  const function function_;
+};
+/// For messages to the program's handlers (messages.cpp).
+class handler_arrivals final : public arrivals {
+ public:
+  explicit handler_arrivals(process& p) : arrivals(p) {}
+  void signal(lci::status_t status) override;
+};
+/// For the layer's own messages (services.cpp).
+class service_arrivals final : public arrivals {
+ public:
+  explicit service_arrivals(process& p) : arrivals(p) {}
+  void signal(lci::status_t status) override;
 };
 
 /// The state of CCS. One for each process; the first CCS_init() creates it, the last CCS_finalize() deletes it. Owns a
@@ -169,7 +176,8 @@ class process {
   int take_announced() noexcept;
   bool has_work() const;
 
-  std::unique_ptr<arrivals> handler_arrivals_, ccs_arrivals_;
+  std::unique_ptr<handler_arrivals> handler_arrivals_;
+  std::unique_ptr<service_arrivals> service_arrivals_;
   lci::comp_t never_;  // never signalled; a thread that sleeps waits for it
   /// Nodes whose inboxes have messages: a ring with as many entries as nodes, since it contains each at most once.
   lci::spinlock announced_lock_;
@@ -199,9 +207,6 @@ inline bool is_node(const process& p, const char* function, CCS_node_t node) {
   return refuse_node(p, function, node);
 }
 
-/// Handle an active message that has arrived: the first one for the program's handlers, the second one for CCS itself.
-void receive_for_handlers(process& p, const lci::status_t& s);
-void receive_for_ccs(process& p, const lci::status_t& s);
 /// Runs the program's handler of a message.
 void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size) noexcept;
 

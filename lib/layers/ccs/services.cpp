@@ -187,12 +187,12 @@ uintptr_t apply_indexed(process& p, uintptr_t pointer, const std::byte* data, si
   return 0;
 }
 
-void receive_for_ccs(process& p, const lci::status_t& s) {
+void service_arrivals::signal(lci::status_t s) {
   using service = bool (*)(arrival);
   static constexpr service services[] = {give_key,  take_key,   end_key,    take_key_back, add_shape,   remove_shape,
                                          take_data, serve_data, take_reply, end_operation, put_indexed, answer_large};
   static_assert(sizeof services / sizeof *services == static_cast<size_t>(wire::kind::last) + 1);
-  const arrival a{p, s.rank, static_cast<const std::byte*>(s.buffer), s.size};
+  const arrival a{process_, s.rank, static_cast<const std::byte*>(s.buffer), s.size};
   if (s.tag >= sizeof services / sizeof *services || !insist("a message", [&] { return services[s.tag](a); }))
     fail("a message", "node %d has sent one that is damaged, or of another version of CCS", s.rank);
 }

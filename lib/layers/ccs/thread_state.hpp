@@ -49,8 +49,8 @@ struct thread_state {
 };
 
 /// The initial-exec model, since each call reads this variable. It is small enough for the static TLS block's reserve,
-/// so dlopen() of the library works.
-extern thread_local thread_state tls __attribute__((tls_model("initial-exec")));
+/// so dlopen() of the library works. constinit: otherwise each access would check whether it has been initialised.
+inline constinit thread_local thread_state tls __attribute__((tls_model("initial-exec")));
 
 /// A scope in which a handler or callback runs.
 class running_mark {
