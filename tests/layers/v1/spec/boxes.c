@@ -1,5 +1,5 @@
 /* Completion objects of all kinds as boxes, and messages between the tests themselves. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { SHELVES = 32, SHELF_SIZE = 128 };
 
