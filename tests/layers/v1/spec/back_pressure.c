@@ -1,6 +1,6 @@
-/* Section 3.5.4 and L45: LCI_ERR_RETRY is back-pressure. What was accepted arrives, once, whole, however late its target
- * makes progress; what was not accepted has not happened. */
-#include "spec.h"
+/* Section 3.5.4 and L45: LCI_ERR_RETRY is back-pressure. What was accepted arrives, once, whole, however late its
+ * target makes progress; what was not accepted has not happened. */
+#include "tests/layers/v1/spec/spec.h"
 
 enum { MOST = 3000, RETRIES = 50 };
 

@@ -1,5 +1,5 @@
 /* Completion objects of all kinds as boxes, and messages between the tests themselves. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { SHELVES = 32, SHELF_SIZE = 128 };
 
@@ -41,12 +41,9 @@ static int take_from(struct shelf* shelf, LCI_request_t* request) {
   return taken;
 }
 
-#define EACH_SHELF(X)                                                                                              \
-  X(0)                                                                                                             \
-  X(1)                                                                                                             \
-  X(2)                                                                                                             \
-  X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) \
-      X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
+/* In octal. */
+#define EIGHT(X, first) X(first##0) X(first##1) X(first##2) X(first##3) X(first##4) X(first##5) X(first##6) X(first##7)
+#define EACH_SHELF(X) EIGHT(X, 0) EIGHT(X, 01) EIGHT(X, 02) EIGHT(X, 03)
 #define DEFINE_HANDLER(i) \
   static void handler_##i(LCI_request_t request) { put_on(i, request); }
 #define NAME_HANDLER(i) handler_##i,

@@ -1,6 +1,6 @@
 /* Many messages at once, completed by one queue, one handler, or one synchronizer for all of them, which fires again
  * and again: sections 4.7 and T15. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { WINDOW = 24 };
 enum { CALL, KIND, RECEIVE_KIND, SIZE, SHIFT, AXES };

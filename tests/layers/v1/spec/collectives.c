@@ -1,5 +1,5 @@
 /* LCIX_*, experimental in the public versions: each operation, with each kind of completion. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { OPERATION, KIND, LENGTH, ROOT, AXES };
 enum { BARRIER, BCASTM, BCASTL, ALLREDUCEM, ALLREDUCEL, OPERATIONS };

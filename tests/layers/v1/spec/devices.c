@@ -1,5 +1,5 @@
 /* Section 4.4: devices, whose groups are separate worlds, and endpoints, which match in the order of their creation. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { TAG = 11 };
 

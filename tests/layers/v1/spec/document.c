@@ -8,7 +8,7 @@
 #endif
 #include <LCI.h>
 
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 static void put_numbers(LCI_endpoint_t endpoint, int first, int n) {
   int i;

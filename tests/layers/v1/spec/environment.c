@@ -1,5 +1,5 @@
 /* Sections 4.1 to 4.4 and the checklist's L1 to L3: start, end, and parameters from the environment. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 struct parameter {
   const char* name;

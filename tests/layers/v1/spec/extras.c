@@ -1,6 +1,6 @@
 /* What public versions added (LCI_barrier(), collective operations), and what docs/guide/lci-v1.md promises beyond the
  * specification: unknown remote completion objects, truncated messages. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 #include <time.h>
 

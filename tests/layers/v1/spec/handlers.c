@@ -1,5 +1,5 @@
 /* Section 4.7.4: handlers. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { MESSAGES = 50 };
 

@@ -1,5 +1,5 @@
 /* Sections 4.6.4, 4.9.4, 4.10.4: messages of one medium buffer and many long ones. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { CALL, LOCAL, REMOTE, COUNT, PIGGY, LENGTHS, ASLEEP, SEGMENT, SHIFT, AXES };
 /* Remote completion: none, by default, by an explicit object; of a send: the completion of the receive. */

@@ -1,5 +1,5 @@
 /* Constants, types and their layout, compared with the specification and with the published headers. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 struct constant {
   const char* name;

@@ -1,5 +1,5 @@
-/* spec [-t THREADS] [-w] [CHAPTER...]: all chapters, or those that are named; -w: the whole products instead of parts. */
-#include "spec.h"
+/* spec [-t THREADS] [-w] [CHAPTER...]: all chapters, or those named; -w: whole products instead of parts. */
+#include "tests/layers/v1/spec/spec.h"
 
 static const struct chapter {
   const char* name;

@@ -1,5 +1,5 @@
 /* Which receive gets which message: section 4.8.1 and 4.9, rows L29 and T16 of the checklist. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { TAG = 77 };
 

@@ -1,5 +1,5 @@
 /* Sections 4.5 and 4.6: registration, serialised segments, long and medium buffers. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 #include <sys/mman.h>
 

@@ -1,6 +1,6 @@
 /* Section 4.10, one-sided communication of short, medium and long messages: each call, with all kinds of completion
  * here and there (none, the endpoint's default object, another object of the target). */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 struct transfer {
   struct worker* w;

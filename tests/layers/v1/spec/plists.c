@@ -1,5 +1,5 @@
 /* Section 4.8: property lists. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { TEXT = 160 };
 

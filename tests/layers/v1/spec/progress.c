@@ -1,5 +1,5 @@
 /* Section 4.12: progress. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 #include <time.h>
 

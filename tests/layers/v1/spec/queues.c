@@ -1,5 +1,5 @@
 /* Section 4.7.2: completion queues. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* Checks, waiting, payload. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 #include <sched.h>
 #include <stdarg.h>

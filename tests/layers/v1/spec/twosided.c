@@ -1,6 +1,6 @@
 /* Section 4.9, two-sided communication of short, medium and long messages: each call that sends against each that
  * receives, with all kinds of completion, by each match, the receive before and after the message. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 /* --- the calls --- */
 

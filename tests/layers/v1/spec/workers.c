@@ -1,5 +1,5 @@
 /* Threads with completion objects, endpoints and memory of their own. */
-#include "spec.h"
+#include "tests/layers/v1/spec/spec.h"
 
 enum { SMALL_AREA = 1 << 20, LARGE_BUT_NOT_GIANT = 100003, MAX_RANKS = 16 };
 
