@@ -44,8 +44,8 @@ class device final : public network::device {
   using lane_slot = std::atomic<out_lane*>;
 
   /// The place of the row of a thread; also of thread -1, which has no number yet, and never a row.
-  std::atomic<lane_slot*>& row_of(int thread) { return rows_[static_cast<size_t>(thread + 1)]; }
-  const std::atomic<lane_slot*>& row_of(int thread) const { return rows_[static_cast<size_t>(thread + 1)]; }
+  std::atomic<lane_slot*>& row_of(int thread) { return rows_[static_cast<unsigned>(thread + 1)]; }
+  const std::atomic<lane_slot*>& row_of(int thread) const { return rows_[static_cast<unsigned>(thread + 1)]; }
   /// The thread's lanes by peer, or null if it has none yet.
   lane_slot* lanes_of(int thread) const { return row_of(thread).load(std::memory_order_acquire); }  // A6: see R6
   /// The thread's lane to `peer`, or null if it is not open yet.

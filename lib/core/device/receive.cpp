@@ -155,8 +155,8 @@ bool deliver_copy(device& d, rcomp_table::target to, int peer, tag_t tag, const 
 }
 
 void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
-  // The most common messages, where the network lends its own buffer: no packet has to be returned afterwards. All but
-  // the first are calls at the end, so that no registers need saving.
+  // The most common messages, where the network lends its own buffer: no packet has to be returned afterwards. The
+  // others are calls at the end, so that no registers need saving.
   if (LCI_LIKELY(size >= sizeof(wire::header) && recv_context == nullptr)) {
     uint64_t first, second;
     std::memcpy(&first, data, sizeof first);
@@ -167,8 +167,11 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
       if (const rcomp_table::function f = entry.in_place(); LCI_LIKELY(f != nullptr))
         return f(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
       const rcomp_table::target to = entry.found();
-      if (LCI_LIKELY(to.comp != nullptr && !to.comp->attr.am_in_place))
-        return receive_am_copy(*this, to, peer, data, size);
+      if (LCI_LIKELY(to.comp != nullptr)) {
+        if (!to.comp->attr.am_in_place) return receive_am_copy(*this, to, peer, data, size);
+        // An object of a layer or of the program that takes messages in place.
+        return to.comp->signal(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
+      }
     } else if (LCI_LIKELY(wire::is_send(head))) {
       return receive_send(*this, peer, head, data + sizeof head, size - sizeof head);
     } else if (LCI_LIKELY(wire::is_signal(head))) {
