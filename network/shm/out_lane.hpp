@@ -29,7 +29,6 @@ class alignas(cache_line) out_lane {
         shared_(&segment.lane(index)),
         slots_(slots_of(*shared_), segment.header().n_slots),
         entry_(&entry),
-        limit_alone_(by_many ? 0 : limit(0)),
         limit_(limit(0)),
         data_size_(segment.header().data_size),
         data_(data_of(*shared_, segment.header().n_slots)),
@@ -50,11 +49,10 @@ class alignas(cache_line) out_lane {
   }
 
   /// Whether the lane is of one thread, and has room; ignores space that the receiver has given back meanwhile.
-  bool has_room_alone() const { return tail_ < limit_alone_; }
+  bool has_room_alone() const { return !shared_by_threads && tail_ < limit_; }
   bool has_room() {
     if (LCI_LIKELY(tail_ < limit_)) return true;
     limit_ = limit(shared_->head.load(std::memory_order_acquire));  // A2
-    if (!shared_by_threads) limit_alone_ = limit_;
     return tail_ < limit_;
   }
 
@@ -236,9 +234,8 @@ class alignas(cache_line) out_lane {
   lane_header* shared_;
   slot_ring slots_;
   device_entry* entry_;
-  uint64_t tail_ = 0;     // slots written
-  uint64_t limit_alone_;  // as limit_ if the lane is of one thread, else 0: one comparison finds both out
-  uint64_t limit_;        // upper bound of tail_
+  uint64_t tail_ = 0;  // slots written
+  uint64_t limit_;     // upper bound of tail_
   uint64_t data_size_;
   std::byte* data_;
   uint64_t data_tail_ = 0;
