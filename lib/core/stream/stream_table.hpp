@@ -75,7 +75,7 @@ class stream_table {
   /// Null if nothing was ever posted in that stream to that peer.
   outgoing_stream* find_outgoing(uint16_t id, int peer) const { return outgoing_.find(id, peer); }
   incoming_stream& incoming(int peer, uint16_t id);
-  /// Null if nothing has arrived in that stream from that peer yet.
+  /// Returns null if no message of the stream `id` has arrived from `peer` yet.
   incoming_stream* find_incoming(int peer, uint16_t id) const { return incoming_.find(id, peer); }
   /// The device is being freed: drops the messages held for it.
   void forget(device& d);

@@ -50,7 +50,7 @@ void local_memory::release(void* p) noexcept {
         kept_bytes_ += h->size;
         return;
       } catch (...) {
-        // There is no memory for the list: the block is freed below.
+        // The list of blocks for reuse can't grow: the block is freed below.
       }
     }
   }

@@ -1,4 +1,5 @@
-// Steps: the messages about an iovec. Base class of the operations at the side that posts them.
+// A transfer of an iovec takes several messages, called steps: their format, and the base class of the operations that
+// send and await them at the rank that posted the transfer.
 #pragma once
 
 #include <lci.h>
