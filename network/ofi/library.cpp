@@ -1,21 +1,15 @@
 #include "network/ofi/library.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "lib/base/loaded_library.hpp"
+
 namespace lci::network::ofi {
 
 namespace {
-
-template <class F>
-void find(void* handle, const char* name, F& function, std::string& missing) {
-  function = reinterpret_cast<F>(dlsym(handle, name));
-  if (function == nullptr) missing = std::string("libfabric.so.1 has no ") + name;
-}
 
 /// Bytes of the longest message that devices send, unless the program sets another packet size: longer data goes by
 /// remote access.
@@ -49,16 +43,13 @@ std::vector<std::string> defaults() {
 library load() {
   library l;
   const auto settings = library::settings();
-  void* const handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);  // never unloaded
-  if (handle == nullptr) {
-    l.missing = std::string(dlerror()) + "; install libfabric (Debian: libfabric1)";
-    return l;
-  }
-  find(handle, "fi_getinfo", l.getinfo, l.missing);
-  find(handle, "fi_freeinfo", l.freeinfo, l.missing);
-  find(handle, "fi_dupinfo", l.dupinfo, l.missing);
-  find(handle, "fi_fabric", l.fabric, l.missing);
-  find(handle, "fi_strerror", l.strerror, l.missing);
+  loaded_library loaded({"libfabric.so.1"});
+  loaded.find("fi_getinfo", l.getinfo);
+  loaded.find("fi_freeinfo", l.freeinfo);
+  loaded.find("fi_dupinfo", l.dupinfo);
+  loaded.find("fi_fabric", l.fabric);
+  loaded.find("fi_strerror", l.strerror);
+  if (!loaded.missing().empty()) l.missing = loaded.missing() + "; install libfabric (Debian: libfabric1)";
   return l;
 }
 

@@ -7,20 +7,11 @@
 #include <atomic>
 #include <cstddef>
 
-#include "tests/sweep/board.hpp"
-#include "tests/sweep/faults.hpp"
+#include "tests/sweep/rank.hpp"
 
 namespace sweep {
 
-extern int me, n_ranks;
-extern board* page;
 inline CCS_node_t peer() { return n_ranks == 1 ? 0 : static_cast<CCS_node_t>(1 - me); }
-
-/// The exit status of a rank that could not start and has printed why. The launcher then ends the other ranks.
-constexpr int reported_code = 3;
-
-/// Reports an error and ends the process with status 1.
-[[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 /// Returns whether a call has succeeded; false if it lacked memory. Fails if no fault was injected then, or for any
 /// other result.
@@ -33,26 +24,6 @@ void insist(const char* what, F f) {
   fail("%s: fails for ever", what);
 }
 
-/// Time after which until() fails: the work takes less than a second.
-constexpr int timeout_s = 5;  // in seconds, times lci_test::time_scale
-class deadline {
- public:
-  deadline();
-  bool is_over() const;
-
- private:
-  double end_;
-};
-/// Makes progress.
-void turn();
-template <class F>
-void until(const char* what, F f) {
-  const deadline end;
-  while (!f()) {
-    turn();
-    if (end.is_over()) fail("HUNG: %s", what);
-  }
-}
 /// A barrier of both ranks without CCS, which makes progress.
 void meet();
 

@@ -4,33 +4,15 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 
-#include "tests/support/testing.hpp"
-
 namespace sweep {
 
-int me = 0, n_ranks = 1;
-board* page = nullptr;
 bool may_lose_peer = false;
-
-void fail(const char* format, ...) {
-  disarm();
-  std::array<char, 1000> text;
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text.data(), text.size(), format, arguments);
-  va_end(arguments);
-  std::fprintf(stderr, "SWEEP FAILED: rank %d: %s\n", me, text.data());
-  std::fflush(nullptr);
-  _exit(1);
-}
 
 bool is_loss(const std::exception& e) {
   const auto* failure = dynamic_cast<const lci::peer_failure_error*>(&e);
@@ -60,17 +42,9 @@ void accept(const char* where, const std::exception& e) {
 
 bool is_broken() { return page->broken.load() != 0; }
 
-namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-}  // namespace
-
-deadline::deadline() : end_(now() + timeout_s * lci_test::time_scale) {}
-bool deadline::is_over() const { return now() > end_; }
-
 constexpr int exceptions_of_a_broken_network = 50;
 
+// Counts exceptions in the shared memory.
 void turn() {
   try {
     if (!lci::progress().is_done()) sched_yield();

@@ -4,21 +4,12 @@
 #include <exception>
 #include <lci.hpp>
 
-#include "tests/sweep/board.hpp"
-#include "tests/sweep/faults.hpp"
+#include "tests/sweep/rank.hpp"
 
 namespace sweep {
 
-extern int me, n_ranks;
-extern board* page;
 inline int peer() { return n_ranks == 1 ? 0 : 1 - me; }
 
-/// The exit status of a rank that can't start or has lost its launcher, and has reported that; the launcher ends the
-/// other ranks.
-constexpr int reported_code = 3;
-
-/// Reports an error and ends the process with status 1.
-[[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /// Thrown at the first report of the peer's failure, which ends the scenario.
 struct peer_lost {};
 /// Set while a peer failure is allowed, since the configured fault breaks a connection.
@@ -52,26 +43,6 @@ void insist(const char* what, F f) {
 /// Whether a fault that may break the connection has done so: no further messages arrive then.
 bool is_broken();
 
-/// Makes progress once; exceptions are counted in the shared memory.
-void turn();
-/// Time after which until() fails: the work takes less than a second.
-constexpr int timeout_s = 5;  // in seconds, times lci_test::time_scale
-class deadline {
- public:
-  deadline();
-  bool is_over() const;
-
- private:
-  double end_;
-};
-template <class F>
-void until(const char* what, F f) {
-  const deadline end;
-  while (!f()) {
-    turn();
-    if (end.is_over()) fail("HUNG: %s", what);
-  }
-}
 /// A barrier of both ranks, which makes progress.
 void meet();
 

@@ -177,6 +177,24 @@ error_t put_copy(device& d, post_put_args put) {
   }
 }
 
+/// The arguments of a send or receive of the core that raw operations share: the network orders raw messages, and tags
+/// do not select them.
+template <class Post, class Args>
+Post message(const Args& a, raw_network& raw, completion& comp) {
+  Post post;
+  post.local_buffer = a.buffer;
+  post.size = a.size;
+  post.local_comp = comp_t(&comp);
+  post.matching_policy = matching_policy_t::none;
+  post.matching_engine = matching_engine_t(&raw.engine);
+  post.mr = a.mr;
+  post.user_context = a.user_context;
+  post.runtime = a.runtime;
+  post.device = a.device;
+  post.packet_pool = a.device.p_impl->packet_pool;
+  return post;
+}
+
 }  // namespace
 
 size_t net_poll_cq(net_poll_cq_args& a) {
@@ -194,18 +212,8 @@ error_t net_post_recv(net_post_recv_args& a) {
   check_buffer("net_post_recv", a.buffer, a.size);
   check_registration("net_post_recv", d, a);
   raw_network& raw = raw_of(d);
-  post_recv_args recv;
+  auto recv = message<post_recv_args>(a, raw, raw.received);
   recv.rank = ANY_SOURCE;
-  recv.local_buffer = a.buffer;
-  recv.size = a.size;
-  recv.local_comp = comp_t(&raw.received);
-  recv.matching_policy = matching_policy_t::none;
-  recv.matching_engine = matching_engine_t(&raw.engine);
-  recv.mr = a.mr;
-  recv.user_context = a.user_context;
-  recv.runtime = a.runtime;
-  recv.device = a.device;
-  recv.packet_pool = d.packet_pool;
   return answer(raw, net_opcode_t::RECV, post_recv(recv));
 }
 
@@ -226,20 +234,10 @@ error_t net_post_send(net_post_send_args& a) {
     if (result != errorcode_t::done) return result;
     return answer(raw, net_opcode_t::SEND, make_status(result, a.rank, a.buffer, a.size, 0, a.user_context));
   }
-  post_send_args send;
+  auto send = message<post_send_args>(a, raw, raw.sent);
   send.rank = a.rank;
-  send.local_buffer = a.buffer;
-  send.size = a.size;
   send.tag = a.imm_data;
-  send.local_comp = comp_t(&raw.sent);
-  send.matching_policy = matching_policy_t::none;
-  send.matching_engine = matching_engine_t(&raw.engine);
-  send.mr = a.mr;
-  send.user_context = a.user_context;
-  send.runtime = a.runtime;
-  send.device = a.device;
   send.endpoint = a.endpoint;
-  send.packet_pool = d.packet_pool;
   return answer(raw, net_opcode_t::SEND, post_send(send));
 }
 
