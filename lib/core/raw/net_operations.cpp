@@ -180,7 +180,7 @@ error_t put_copy(device& d, post_put_args put) {
 /// The arguments of a send or receive of the core that raw operations share: the network orders raw messages, and tags
 /// do not select them.
 template <class Post, class Args>
-Post message(const Args& a, raw_network& raw, completion& comp) {
+Post message(const Args& a, raw_network& raw, comp_impl_t& comp) {
   Post post;
   post.local_buffer = a.buffer;
   post.size = a.size;
