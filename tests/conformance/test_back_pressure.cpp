@@ -92,6 +92,35 @@ TEST_CASE("a sender whose target does not receive has to wait, and loses nothing
       with_small_bound);
 }
 
+TEST_CASE("a send returns retry now and then if its thread makes no progress, whatever its size", "[sendrecv][flow]") {
+  const size_t size = GENERATE(8, 1000, 4000);
+  INFO("messages of " << size << " bytes");
+  on_ranks([size](rank_env& env) {
+    // The target makes progress all the time, so a network accepts any number of messages.
+    constexpr uint64_t most = 20'000;
+    uint64_t sent = 0;
+    if (env.rank == 0) {
+      const std::vector<char> out(size, 'x');
+      while (sent < most && !lci::post_send_x(env.right(), out.data(), out.size(), sent, lci::COMP_NULL_RETRY)
+                                 .runtime(env.rt)()
+                                 .is_retry())
+        ++sent;
+      EXPECT(sent < most);
+    }
+    const auto all = env.all_gather(sent);
+    if (env.left() == 0) {
+      auto sync = lci::alloc_sync_x().runtime(env.rt)();
+      std::vector<char> in(size);
+      for (uint64_t i = 0; i < all[0]; ++i)
+        EXPECT(finished(env, sync, env.post([&] {
+                 return lci::post_recv_x(0, in.data(), in.size(), i, sync).runtime(env.rt)();
+               })).is_done());
+      lci::free_comp_x(&sync).runtime(env.rt)();
+    }
+    env.barrier();
+  });
+}
+
 TEST_CASE("two ranks that send more than may wait before they receive do not deadlock", "[sendrecv][flow]") {
   const bool blocking = GENERATE(false, true);
   INFO("posts forbid retry: " << blocking);

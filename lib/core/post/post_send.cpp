@@ -149,7 +149,7 @@ void check_send(const device& d, const post_send_args& a) {
 /// that, waits for the end of the pause, except in handlers. Pauses are received by progress, so after
 /// most_sends_in_a_row sends without progress it also returns true or makes progress.
 bool is_to_pause(device& d, const post_send_args& a) {
-  if (LCI_UNLIKELY(tls_sends_in_a_row > most_sends_in_a_row) && !tls_in_progress) {
+  if (LCI_UNLIKELY(++tls_sends_in_a_row > most_sends_in_a_row) && !tls_in_progress) {
     tls_sends_in_a_row = 0;
     if (may_retry(a)) return true;
     d.progress();
