@@ -96,16 +96,15 @@ TEST_CASE("a send returns retry now and then if its thread makes no progress, wh
   const size_t size = GENERATE(8, 1000, 4000);
   INFO("messages of " << size << " bytes");
   on_ranks([size](rank_env& env) {
-    // The target makes progress all the time, so a network accepts any number of messages.
-    constexpr uint64_t most = 20'000;
+    constexpr uint64_t most = 1024;  // sends without progress; other networks than tcp accept fewer
     uint64_t sent = 0;
     if (env.rank == 0) {
       const std::vector<char> out(size, 'x');
-      while (sent < most && !lci::post_send_x(env.right(), out.data(), out.size(), sent, lci::COMP_NULL_RETRY)
-                                 .runtime(env.rt)()
-                                 .is_retry())
+      while (sent <= most && !lci::post_send_x(env.right(), out.data(), out.size(), sent, lci::COMP_NULL_RETRY)
+                                  .runtime(env.rt)()
+                                  .is_retry())
         ++sent;
-      EXPECT(sent < most);
+      EXPECT(sent <= most);
     }
     const auto all = env.all_gather(sent);
     if (env.left() == 0) {
