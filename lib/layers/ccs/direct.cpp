@@ -1,4 +1,5 @@
-// Operations by remote access of the network. An operation is split at the borders of the target's registrations.
+// Operations by remote access of the network. An operation is split at the borders of the target's registrations, and
+// into pieces that are packed where the local side is not contiguous.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -7,15 +8,31 @@
 #include "lib/layers/ccs/misuse.hpp"
 #include "lib/layers/ccs/process.hpp"
 #include "lib/layers/ccs/remote_memory.hpp"
+#include "lib/layers/ccs/walk.hpp"
 
 namespace ccs {
 
 namespace {
 
-/// A posted piece of an operation.
+/// A posted piece of an operation: its packed bytes [from, from + size).
 struct piece {
   direct_operation* op;
   remote_key* key;
+  size_t from, size;
+  std::unique_ptr<std::byte[]> packed{};  // null if the local side is contiguous
+
+  void* base() const { return reinterpret_cast<void*>(op->local.base()); }
+  /// Takes the operation's spare buffer or a new one; packs the data of a put. Throws std::bad_alloc.
+  void pack_data() {
+    packed = op->spare != nullptr ? std::move(op->spare)
+                                  : std::unique_ptr<std::byte[]>(new std::byte[direct_operation::packed_piece]);
+    if (op->is == direct_operation::what::put) pack(op->local.whole(), base(), from, size, packed.get());
+  }
+  /// Unpacks the data of a get that has arrived.
+  void unpack_data() const {
+    if (packed != nullptr && op->is == direct_operation::what::get)
+      unpack(op->local.whole(), base(), from, size, packed.get());
+  }
 };
 
 void end_piece(direct_operation* op) {
@@ -30,6 +47,7 @@ class piece_end : public lci::comp_impl_t {
     direct_operation* const op = p->op;
     if (!s.is_done())
       fail(op->function, "node %d has failed, or its memory can't be accessed (%s)", op->node, s.error.get_str());
+    p->unpack_data();
     release_key(op->of, op->node, p->key);
     end_piece(op);
   }
@@ -39,9 +57,10 @@ piece_end& ending() {
   return one;
 }
 
-lci::status_t post(const direct_operation& op, const remote_key& key, size_t n, piece* context) {
+lci::status_t post(const direct_operation& op, const remote_key& key, piece* context) {
   process& p = op.of;
-  auto* const here = reinterpret_cast<void*>(op.here + op.begun);
+  const size_t n = context->size;
+  void* const here = context->packed != nullptr ? context->packed.get() : reinterpret_cast<void*>(op.here + op.begun);
   const uintptr_t offset = op.there + op.begun - key.begin;
   const lci::comp_t comp(&ending());
   switch (op.is) {
@@ -95,18 +114,22 @@ void ask_for_key(std::unique_ptr<direct_operation>& op) {
 /// Posts the next piece of the operation. The caller has counted it as a user of the key. Throws if there is no memory;
 /// then nothing was posted.
 void post_piece(direct_operation& op, remote_key& key) {
-  const size_t n = std::min(op.size - op.begun, key.end - (op.there + op.begun));
-  auto context = std::make_unique<piece>(piece{&op, &key});
+  size_t n = std::min(op.size - op.begun, key.end - (op.there + op.begun));
+  if (op.packs) n = std::min(n, direct_operation::packed_piece);
+  auto context = std::make_unique<piece>(piece{&op, &key, op.begun, n});
+  if (op.packs) context->pack_data();
   op.pieces.fetch_add(1, std::memory_order_relaxed);
   lci::status_t s;
   try {
-    s = post(op, key, n, context.get());
+    s = post(op, key, context.get());
   } catch (...) {
     op.pieces.fetch_sub(1, std::memory_order_relaxed);
     throw;
   }
   op.begun += n;
   if (s.is_posted()) return (void)context.release();
+  context->unpack_data();
+  op.spare = std::move(context->packed);
   release_key(op.of, op.node, &key);
   op.pieces.fetch_sub(1, std::memory_order_relaxed);
 }

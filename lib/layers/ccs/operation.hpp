@@ -44,14 +44,19 @@ struct operation : due_callback {
 /// Completes an operation whose data has arrived. Its number must have been freed. Allocates no memory.
 void complete(std::unique_ptr<operation> op, int status = CCS_SUCCESS) noexcept;
 
-/// A put or get of contiguous memory, or an atomic operation, by remote access of the network. Needs keys of the
-/// target's registrations, and waits for missing ones. `pieces` is the number of posted pieces that have not completed,
-/// plus one while a thread is posting.
+/// A put or get of contiguous memory of the target, or an atomic operation, by remote access of the network. Needs keys
+/// of the target's registrations, and waits for missing ones. `pieces` is the number of posted pieces that have not
+/// completed, plus one while a thread is posting.
 struct direct_operation : operation {
   using operation::operation;
+  /// Bytes of a piece whose local side is not contiguous, so that it is packed into a buffer, or unpacked from it: few
+  /// enough to stay in the second cache, and enough for a system call.
+  static constexpr size_t packed_piece = size_t{64} << 10;
   enum class what : uint8_t { put, get, atomic } is = what::put;
   CCS_atomic_op_t atomic = CCS_ATOMIC_READ;
-  uintptr_t here = 0, there = 0;
+  uintptr_t here = 0, there = 0;         ///< `here` only if the local side is contiguous
+  bool packs = false;                    ///< the local side is `local`, which is not contiguous
+  std::unique_ptr<std::byte[]> spare{};  ///< a buffer of packed_piece bytes for the next piece; may be null
   size_t size = 0, begun = 0;
   CCS_atomic_type_t value = 0, compare = 0;
   std::atomic<size_t> pieces{1};

@@ -1,5 +1,5 @@
 // Puts and gets. A copy within the call if this process has mapped the memory; otherwise remote access of the network
-// if both sides are contiguous; otherwise messages with packed data.
+// if the remote side is contiguous; otherwise messages with packed data.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -48,21 +48,25 @@ span place_of(const layout& l) {
 
 namespace {
 
-/// The arguments of a put or get, as a local and a remote side.
+/// The arguments of a put or get, as a local and a remote side. An operation that needs a layout moves it away.
 struct transfer {
   process& p;
   const char* function;
   bool is_put;
   int node;
-  layout local, remote;
+  layout &local, &remote;
   CCS_callback_t callback;
   void* arg;
 };
 
-int transfer_by_network(transfer t) {
+int transfer_by_network(const transfer& t) {
   auto op = std::make_unique<direct_operation>(t.p, t.node, t.function, t.callback, t.arg);
   op->is = t.is_put ? direct_operation::what::put : direct_operation::what::get;
-  op->here = t.local.begin();
+  op->packs = !t.local.is_contiguous();
+  if (op->packs)
+    op->local = std::move(t.local);
+  else
+    op->here = t.local.begin();
   op->there = t.remote.begin();
   op->size = t.remote.size();
   op->count_as(operation::counted::outstanding);
@@ -70,7 +74,7 @@ int transfer_by_network(transfer t) {
   return CCS_SUCCESS;
 }
 
-int transfer_in_packets(transfer t) {
+int transfer_in_packets(const transfer& t) {
   learn_key(t.p, t.node, static_cast<uintptr_t>(place_of(t.remote).begin));
   auto op = std::make_unique<operation>(t.p, t.node, t.function, t.callback, t.arg);
   op->count_as(operation::counted::outstanding);
@@ -92,12 +96,19 @@ int transfer_in_packets(transfer t) {
   return CCS_SUCCESS;
 }
 
-int transfer_remotely(transfer t) {
-  if (t.local.is_contiguous() && t.remote.is_contiguous()) return transfer_by_network(std::move(t));
-  return transfer_in_packets(std::move(t));
+// Bytes of a transfer whose local side is packed into pieces for remote access: below, a message or two are faster.
+constexpr size_t fewest_packed = 8192;
+// All pieces are posted at once: this bounds their memory. Longer transfers are sent as the network takes them.
+constexpr size_t most_packed = size_t{4} << 20;
+
+int transfer_remotely(const transfer& t) {
+  const size_t size = t.remote.size();
+  const bool is_packed = size >= fewest_packed && size <= most_packed;
+  if (t.remote.is_contiguous() && (t.local.is_contiguous() || is_packed)) return transfer_by_network(t);
+  return transfer_in_packets(t);
 }
 
-int move(const char* function, bool is_put, CCS_node_t node, layout local, layout remote, CCS_callback_t callback,
+int move(const char* function, bool is_put, CCS_node_t node, layout&& local, layout&& remote, CCS_callback_t callback,
          void* arg) {
   process* const p = current(function);
   if (p == nullptr || !is_node(*p, function, node) || !local.valid() || !remote.valid()) return CCS_FAILURE;
@@ -109,8 +120,7 @@ int move(const char* function, bool is_put, CCS_node_t node, layout local, layou
     const auto begin = static_cast<uintptr_t>(at.begin);
     std::byte* const here = mapped_here(*p, function, static_cast<int>(node), begin, static_cast<uintptr_t>(at.end));
     if (here == nullptr)
-      return transfer_remotely(
-          {*p, function, is_put, static_cast<int>(node), std::move(local), std::move(remote), callback, arg});
+      return transfer_remotely({*p, function, is_put, static_cast<int>(node), local, remote, callback, arg});
     immediate_callback at_end(p->due, callback, arg);
     const uintptr_t base = reinterpret_cast<uintptr_t>(here) + (remote.base() - begin);
     if (is_put)

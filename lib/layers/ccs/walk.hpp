@@ -115,17 +115,21 @@ struct copier {
   std::byte* packed;
 
   void one(uintptr_t at, size_t n) {
-    move(at, n);
+    move(packed, at, n);
     packed += n;
   }
+  // In these loops all that changes is a local variable: a store to the destination may change a member or what a
+  // closure refers to, as far as the compiler knows, which would read it again for each run.
   void loop(uintptr_t at, intptr_t stride, size_t n, size_t count) {
-    each_size(n, [&](auto size) {
-      for (size_t i = 0; i < count; ++i, at = walking::add(at, stride), packed += size) move(at, size);
+    packed = each_size(n, [=, to = packed](auto size) mutable {
+      for (size_t i = 0; i < count; ++i, at = walking::add(at, stride), to += size) move(to, at, size);
+      return to;
     });
   }
   void same(uintptr_t base, const run* r, size_t n, size_t count) {
-    each_size(n, [&](auto size) {
-      for (size_t i = 0; i < count; ++i, packed += size) move(walking::add(base, r[i].at), size);
+    packed = each_size(n, [=, to = packed](auto size) mutable {
+      for (size_t i = 0; i < count; ++i, to += size) move(to, walking::add(base, r[i].at), size);
+      return to;
     });
   }
 
@@ -136,7 +140,7 @@ struct copier {
   };
   /// Calls f with the size: common sizes as constants, for which the compiler generates a few instructions per copy.
   template <class F>
-  static void each_size(size_t n, F f) {
+  static std::byte* each_size(size_t n, F f) {
     switch (n) {
       case 1:
         return f(fixed<1>());
@@ -158,7 +162,7 @@ struct copier {
     if (n > 8 && n < 16) return f(overlapping<8>{n});
     if (n > 16 && n < 32) return f(overlapping<16>{n});
     if (n > 32 && n < 64) return f(overlapping<32>{n});
-    f(n);
+    return f(n);
   }
   /// A size from `Half` to 2 * `Half` bytes. Two copies of `Half` bytes, which may overlap, cover it.
   template <size_t Half>
@@ -177,12 +181,12 @@ struct copier {
   }
   static void copy(std::byte* to, const std::byte* from, size_t n) { std::memcpy(to, from, n); }
   template <class Size>
-  void move(uintptr_t at, Size n) {
+  static void move(std::byte* here, uintptr_t at, Size n) {
     auto* there = reinterpret_cast<std::byte*>(at);
     if constexpr (Pack)
-      copy(packed, there, n);
+      copy(here, there, n);
     else
-      copy(there, packed, n);
+      copy(there, here, n);
   }
 };
 
