@@ -29,7 +29,7 @@ namespace {
 const char* unnamed(const void* source) { return source == nullptr ? "src" : "dst"; }
 
 void check_elements(size_t bytes, const char* name, addition what) {
-  if (what.type < 0) return;
+  if (!what.adds) return;
   const size_t element = element_size(what.type);
   if (bytes % element != 0)
     throw error(FAIL3, std::string(name) + " = " + std::to_string(bytes) + ", but must be a multiple of the " +

@@ -19,7 +19,7 @@ LCI_ALWAYS_INLINE inline std::byte* reachable(const context* c, const void* loca
                                              addition what, armci_hdl_t* handle) {
   return or_code(function, [&] {
     context& c = running();
-    if (what.type >= 0) check_addition(function, what);
+    if (what.adds) check_addition(function, what);
     const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc};
     if (check(c, a, what)) put(c, a, what);
     complete(c, handle);
@@ -82,7 +82,7 @@ int PARMCI_Get(void* src, void* dst, int bytes, int proc) {
 ARMCI_TWIN(Get);
 
 int PARMCI_Acc(int datatype, void* scale, void* src, void* dst, int bytes, int proc) {
-  return put_checked("ARMCI_Acc", src, dst, bytes, proc, {datatype < 0 ? 255 : datatype, scale}, nullptr);
+  return put_checked("ARMCI_Acc", src, dst, bytes, proc, {datatype, scale}, nullptr);
 }
 ARMCI_TWIN(Acc);
 
@@ -115,7 +115,7 @@ int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* req) {
 ARMCI_TWIN(NbGet);
 
 int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int proc, armci_hdl_t* req) {
-  return put_checked("ARMCI_NbAcc", src, dst, bytes, proc, {datatype < 0 ? 255 : datatype, scale}, req);
+  return put_checked("ARMCI_NbAcc", src, dst, bytes, proc, {datatype, scale}, req);
 }
 ARMCI_TWIN(NbAcc);
 

@@ -17,7 +17,7 @@ int put_strided(const char* function, const strided_arguments& a, addition what,
 int add_strided(const char* function, const strided_arguments& a, int type, void* scale,
                 armci_hdl_t* handle = nullptr) {
   return or_code(function, [&] {
-    const addition what{type < 0 ? 255 : type, scale};
+    const addition what{type, scale};
     check_addition(function, what);
     return put_strided(function, a, what, handle);
   });

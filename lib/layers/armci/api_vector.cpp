@@ -10,7 +10,7 @@ int put_vector(const char* function, const armci_giov_t* list, int n, int proc, 
                armci_hdl_t* handle = nullptr) {
   return or_code(function, [&] {
     context& c = running();
-    if (what.type >= 0) check_addition(function, what);
+    if (what.adds) check_addition(function, what);
     check(c, list, n, proc, what);
     put(c, list, n, proc, what);
     complete(c, handle);
@@ -36,7 +36,7 @@ int PARMCI_GetV(armci_giov_t* list, int n, int proc) {
 ARMCI_TWIN(GetV);
 
 int PARMCI_AccV(int datatype, void* scale, armci_giov_t* list, int n, int proc) {
-  return put_vector("ARMCI_AccV", list, n, proc, {datatype < 0 ? 255 : datatype, scale});
+  return put_vector("ARMCI_AccV", list, n, proc, {datatype, scale});
 }
 ARMCI_TWIN(AccV);
 
@@ -56,7 +56,7 @@ int PARMCI_NbGetV(armci_giov_t* list, int n, int proc, armci_hdl_t* req) {
 ARMCI_TWIN(NbGetV);
 
 int PARMCI_NbAccV(int datatype, void* scale, armci_giov_t* list, int n, int proc, armci_hdl_t* req) {
-  return put_vector("ARMCI_NbAccV", list, n, proc, {datatype < 0 ? 255 : datatype, scale}, req);
+  return put_vector("ARMCI_NbAccV", list, n, proc, {datatype, scale}, req);
 }
 ARMCI_TWIN(NbAccV);
 

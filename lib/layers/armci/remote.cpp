@@ -13,7 +13,7 @@ namespace armci_layer {
 packet remote::begin(const wire::request& q, addition what) {
   packet p = link_.new_packet();
   p.add(q);
-  if (what.type < 0) return p;
+  if (!what.adds) return p;
   std::byte scale[wire::scale_size] = {};
   std::memcpy(scale, what.scale, element_size(what.type));
   p.add(scale, sizeof scale);
@@ -65,7 +65,7 @@ class remote::sending {
 
 void remote::put(const layout& from, const layout& to, int proc, addition what) {
   const size_t size = from.size();
-  const bool adds = what.type >= 0;
+  const bool adds = what.adds;
   if (!adds && link_.puts_directly() && put_directly(from, to, proc)) return;
   sending messages(*this, proc);
   // A multiple of the largest element, so that no element is cut.
@@ -93,7 +93,7 @@ void remote::put(const layout& from, const layout& to, int proc, addition what) 
 }
 
 void remote::put_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, addition what) {
-  const bool adds = what.type >= 0;
+  const bool adds = what.adds;
   const size_t header = sizeof(wire::request) + wire::scale_size + sizeof(wire::list_group);
   if (bytes + sizeof(uint64_t) > link_.packet_size() - header) {
     for (size_t i = 0; i < n; ++i) put(contiguous(from[i], bytes), contiguous(to[i], bytes), proc, what);

@@ -17,9 +17,13 @@
 
 namespace armci_layer {
 
-/// What an accumulate adds; type -1: a put.
+/// What an accumulate adds. The default: nothing, a put.
 struct addition {
-  int type = -1;
+  addition() = default;
+  addition(int of, const void* by) : adds(true), type(of), scale(by) {}
+
+  bool adds = false;
+  int type = 0;
   const void* scale = nullptr;
 };
 

@@ -24,7 +24,7 @@ void put(context& c, const strided_arguments& a, addition what) {
   const pair p = strided_pair(a.dst, a.dst_strides, a.src, a.src_strides, a.counts, a.levels);
   if (!c.mem.is_near(a.proc)) return c.far.put(p.from, p.to, a.proc, what);
   std::byte* const to = here(c, a.proc, p.to);
-  if (what.type < 0) return copy_blocks(p, to);
+  if (!what.adds) return copy_blocks(p, to);
   const ptrdiff_t shift = p.to.base - to;  // to addresses at the owner
   const size_t bytes = p.to.count[0];
   // A locked instruction waits for all earlier stores, each of which may wait for a line of another processor's cache.
@@ -55,10 +55,10 @@ void put(context& c, const armci_giov_t* list, int n, int proc, addition what) {
       continue;
     }
     std::optional<accumulation> sum;
-    if (what.type >= 0) sum.emplace(c.mem.locks_of(proc), what.type, what.scale);
+    if (what.adds) sum.emplace(c.mem.locks_of(proc), what.type, what.scale);
     for (size_t i = 0; i < count; ++i) {
       std::byte* const to = c.mem.near_or_reach(proc, v.dst_ptr_array[i], bytes);
-      if (what.type < 0)
+      if (!what.adds)
         std::memmove(to, v.src_ptr_array[i], bytes);
       else
         sum->add(to, reinterpret_cast<uint64_t>(v.dst_ptr_array[i]), static_cast<std::byte*>(v.src_ptr_array[i]),

@@ -113,6 +113,8 @@ class process {
   void wait_for(Begin begin) {
     sync done(*this);
     begin(done.comp);
+    // A process that is alone has completed already. Its program may wait for a handler by collectives.
+    poll();
     wait_until([&] { return lci::sync_test(done.comp, nullptr); });
   }
   /// The calling thread's counts of messages.

@@ -117,6 +117,11 @@ void na_class::posted(operation* op, lci::operation_t name) {
 
 void na_class::start(operation* op) { waiting.start(*this, op); }
 
+void na_class::wake_leader() {
+  const std::lock_guard guard(contexts_mutex);
+  for (na_context_t* const context : contexts) context->wake_leader();
+}
+
 void na_class::done_with(operation* op) {
   // Acquire and release: the second caller, which frees the operation, sees all writes of the first.
   if (op->one_is_done.exchange(true, std::memory_order_acq_rel)) operations.give_back(op);

@@ -51,6 +51,9 @@ struct na_class {
   bool post(na::operation* op);
   /// Posts the operation now, or from progress if the core returns `retry`. If this throws, the caller still owns it.
   void start(na::operation* op);
+  /// Makes the leader, if there is one, look again for what waits to be posted. For a thread that has made something
+  /// wait.
+  void wake_leader();
   /// Stores the core's name of a posted operation, for cancelling; for operations whose `one_is_done` was false.
   void posted(na::operation* op, lci::operation_t name);
   /// Called once by the posting thread and once by the thread that has run the callback; the second call frees the

@@ -41,10 +41,13 @@ void na_context::signal(lci::status_t status) {
     last_ = op;
     n_.fetch_add(1, std::memory_order_seq_cst);  // S3; S4 are the loads of `leading` and any() below
   }
-  if (leading.load(std::memory_order_seq_cst))
-    lci::comp_signal_x(leader_s, lci::status_t(lci::errorcode_t::done)).runtime(owner->runtime)();
-  else if (followers.any())
-    followers.wake(INT_MAX);
+  if (!wake_leader() && followers.any()) followers.wake(INT_MAX);
+}
+
+bool na_context::wake_leader() {
+  if (!leading.load(std::memory_order_seq_cst)) return false;
+  lci::comp_signal_x(leader_s, lci::status_t(lci::errorcode_t::done)).runtime(owner->runtime)();
+  return true;
 }
 
 operation* na_context::pop() {
@@ -59,7 +62,6 @@ operation* na_context::pop() {
 
 void na_context::end_round() {
   rounds.fetch_add(1, std::memory_order_seq_cst);  // S3
-  if (leading.load(std::memory_order_seq_cst))
-    lci::comp_signal_x(leader_s, lci::status_t(lci::errorcode_t::done)).runtime(owner->runtime)();
+  wake_leader();
   if (followers.any()) followers.wake(INT_MAX);
 }

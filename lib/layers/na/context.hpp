@@ -58,6 +58,8 @@ struct na_context final : lci::comp_impl_t {
   bool any() const { return n_.load(std::memory_order_seq_cst) != 0; }
   /// Wakes waiting threads after a callback has run, so that they check their conditions again.
   void end_round();
+  /// Makes the leader, if it waits for this context, check again what it waits for. Returns whether it waits.
+  bool wake_leader();
   lci::comp_t comp() { return lci::comp_t(this); }
 
   uint64_t magic = alive;

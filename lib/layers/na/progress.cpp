@@ -86,13 +86,15 @@ void wait_once(na_class& c, na_context& context, Ready ready, double seconds) {
   {
     const leadership lead(c, context);
     if (lead.mine()) {
-      // Posts that the core has refused with `retry` are tried again after this time.
+      const int64_t signals = lci::counter_get_x(context.leader_s).runtime(c.runtime)();
+      // What the core has refused with `retry` is tried again after this time. A thread that makes something wait later
+      // sees this leader, and signals it.
       constexpr double soon = 100e-6;
-      if (c.waiting.any()) {
+      if (c.waiting.any() || c.unexpected.owes()) {
         c.waiting.post_some(c);
+        c.unexpected.report_some();
         seconds = std::min(seconds, soon);
       }
-      const int64_t signals = lci::counter_get_x(context.leader_s).runtime(c.runtime)();
       if (ready()) return;
       try {
         lci::counter_wait_for_x(context.leader_s, signals + 1, seconds).runtime(c.runtime).device(c.device)();

@@ -155,7 +155,11 @@ bool unexpected_messages::remove(operation* op, na_op_id_t id) {
 
 void unexpected_messages::note_taken(uint32_t rank) {
   if (peers_[rank].taken.fetch_add(1, std::memory_order_relaxed) + 1 < report_after) return;
-  if (!report(rank)) owes_.store(true, std::memory_order_relaxed);
+  if (!report(rank)) owe();
+}
+
+void unexpected_messages::owe() {
+  if (!owes_.exchange(true, std::memory_order_seq_cst)) class_.wake_leader();
 }
 
 bool unexpected_messages::report(uint32_t rank) {
@@ -173,8 +177,7 @@ bool unexpected_messages::report(uint32_t rank) {
 void unexpected_messages::report_all() {
   owes_.store(false, std::memory_order_relaxed);
   for (uint32_t rank = 0; rank <= class_.book->last(); ++rank)
-    if (peers_[rank].taken.load(std::memory_order_relaxed) >= report_after && !report(rank))
-      owes_.store(true, std::memory_order_relaxed);
+    if (peers_[rank].taken.load(std::memory_order_relaxed) >= report_after && !report(rank)) owe();
 }
 
 }  // namespace na

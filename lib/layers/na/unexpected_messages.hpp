@@ -39,9 +39,11 @@ class unexpected_messages final : public lci::comp_impl_t {
   bool remove(operation* op, na_op_id_t id);
   /// Resets the counts of an id that a new peer uses, or none.
   void on_new_peer(uint32_t rank);
+  /// Whether a report could not be sent.
+  bool owes() const { return owes_.load(std::memory_order_seq_cst); }
   /// Sends the reports that could not be sent before.
   void report_some() {
-    if (LCI_UNLIKELY(owes_.load(std::memory_order_relaxed))) report_all();
+    if (LCI_UNLIKELY(owes())) report_all();
   }
 
  private:
@@ -68,6 +70,8 @@ class unexpected_messages final : public lci::comp_impl_t {
   bool report(uint32_t rank);
   LCI_COLD void report_all();
   void note_taken(uint32_t rank);
+  /// Notes that a report could not be sent.
+  void owe();
   static void fill(operation* op, na_addr_t source, na_tag_t tag, const void* bytes, size_t size, uint32_t rank);
 
   na_class& class_;

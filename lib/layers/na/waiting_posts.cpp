@@ -9,19 +9,24 @@ uint32_t waiting_posts::list_of(const operation& op) {
   return op.peer.rank * 4 + (op.type.load(std::memory_order_relaxed) == NA_CB_SEND_UNEXPECTED ? 1 : 0);
 }
 
-void waiting_posts::add(operation* op) {
+bool waiting_posts::add(operation* op) {
   list& l = of_[list_of(*op)];
   op->next = nullptr;
   (l.first == nullptr ? l.first : l.last->next) = op;
   l.last = op;
-  n_.fetch_add(1, std::memory_order_relaxed);
+  return n_.fetch_add(1, std::memory_order_seq_cst) == 0;
 }
 
 void waiting_posts::start(na_class& c, operation* op) {
   if (!any() && c.post(op)) return;
-  const std::lock_guard guard(mutex_);
-  if (of_.count(list_of(*op)) == 0 && c.post(op)) return;
-  add(op);
+  bool is_first = false;
+  {
+    const std::lock_guard guard(mutex_);
+    if (of_.count(list_of(*op)) == 0 && c.post(op)) return;
+    is_first = add(op);
+  }
+  // While the lists are not empty, the leader does not sleep for long.
+  if (is_first) c.wake_leader();
 }
 
 void waiting_posts::post_some(na_class& c) {

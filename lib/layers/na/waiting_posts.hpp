@@ -18,7 +18,7 @@ namespace na {
 /// lists are empty, a check costs one load.
 class waiting_posts {
  public:
-  bool any() const { return n_.load(std::memory_order_relaxed) != 0; }
+  bool any() const { return n_.load(std::memory_order_seq_cst) != 0; }
   /// Posts the operation, or appends it to its list. Throws exceptions of the post.
   void start(na_class& c, operation* op);
   /// Posts operations until the core refuses. An operation whose post throws completes as failed.
@@ -32,7 +32,8 @@ class waiting_posts {
     operation* last = nullptr;
   };
   static uint32_t list_of(const operation& op);
-  void add(operation* op);
+  /// Returns whether the lists were empty.
+  bool add(operation* op);
 
   std::mutex mutex_;  // guards the lists
   std::map<uint32_t, list> of_;

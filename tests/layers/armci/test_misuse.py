@@ -11,7 +11,7 @@ FAULTS = {
     "no init barrier": ("ARMCI_Barrier", "call ARMCI_Init first"),
     "no init group": ("ARMCI_Group_get_world", "call ARMCI_Init first"),
     "type": ("ARMCI_Acc", "datatype = 9, but must be one of ARMCI_ACC_INT"),
-    "type negative": ("ARMCI_AccS", "datatype"),
+    "type negative": ("ARMCI_AccS", "datatype = -1, but must be one of ARMCI_ACC_INT"),
     "op": ("ARMCI_Rmw", "op = 12, but must be ARMCI_FETCH_AND_ADD"),
     "mutex none": ("ARMCI_Lock", "call ARMCI_Create_mutexes first"),
     "mutex number": ("ARMCI_Lock", "mutex = 2, but process 0 has created 2"),

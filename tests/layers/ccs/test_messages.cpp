@@ -330,6 +330,31 @@ TEST_CASE("messages that handlers send are delivered before the job ends", "[mes
   CHECK(hops == lci_test::process_count() * 50);
 }
 
+TEST_CASE("a program that calls only collectives gets its messages", "[messages]") {
+  const job j;
+  got.runs = 0;
+  REQUIRE(CCS_register_handler(j.context, 1, with_none) == CCS_SUCCESS);
+  REQUIRE(CCS_barrier() == CCS_SUCCESS);
+  for (int message = 1; message <= 2; ++message) {
+    REQUIRE(CCS_amrequest(j.context, j.next(), nullptr, 0, CCS_DATA_NULL, 1, 0) == CCS_SUCCESS);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    bool all_returned = true;
+    for (int32_t all = 0; all < j.size;) {
+      const int32_t mine = got.runs >= message || std::chrono::steady_clock::now() > end ? 1 : 0;
+      const bool in_barriers = message == 1 && j.size == 1;  // otherwise all processes must agree on the end
+      if (message == 1) all_returned &= CCS_barrier() == CCS_SUCCESS;
+      if (in_barriers)
+        all = mine;
+      else
+        all_returned &= CCS_allreduce(&mine, &all, 1, CCS_INT32, CCS_SUM) == CCS_SUCCESS;
+    }
+    REQUIRE(all_returned);
+    REQUIRE(got.runs >= message);
+  }
+  REQUIRE(CCS_barrier() == CCS_SUCCESS);
+  REQUIRE(got.runs == 2);
+}
+
 TEST_CASE("barriers and reductions end, however late other processes enter them", "[messages]") {
   // Varies the delay of one process, so that its message arrives while the others spin, begin to sleep, or wake.
   lci_test::time_limit(60);

@@ -179,16 +179,83 @@ void threads_share_a_context(unsigned timeout) {
   REQUIRE(longest.load() < 1);
 }
 
+std::atomic<bool> may_receive{false};
+
+/// Receives a byte, answers it, and receives no more until a signal comes.
+int receive_late(int messages) {
+  signal(SIGUSR1, [](int) { may_receive = true; });
+  const network net("tcp", true);
+  test::say(net.own_name());
+  for (int i = 0; i < messages; ++i) {
+    char byte = 0;
+    outcome got;
+    REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &got, &byte, 1, nullptr));
+    net.until([&] { return got.done(); });
+    if (i > 0) continue;
+    net.until([] { return may_receive.load(); });
+  }
+  return 0;
+}
+
+/// A thread sleeps in NA_Progress() when another thread posts a send that has to wait for room at the target. As soon
+/// as there is room the send completes, although nothing else ends the sleep.
+void a_send_that_waits_needs_no_other_event() {
+  constexpr int window = 8192;  // stored unexpected messages of a sender
+  test::process server({"receive late", std::to_string(window + 2)});
+  const network net("tcp");
+  const na_addr_t to = net.find(server.line());
+  std::atomic<bool> ends{false};
+  std::atomic<int> sent{0};
+  const auto count = [](const na_cb_info* info) -> na_return_t {
+    REQUIRE_CODE(NA_SUCCESS, info->ret);
+    static_cast<std::atomic<int>*>(info->arg)->fetch_add(1);
+    return NA_SUCCESS;
+  };
+  const auto send = [&] {
+    REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(net.c, net.x, count, &sent, "m", 1, to, 0, nullptr));
+  };
+  const auto sent_within_a_minute = [&](int n) {
+    const double end = test::now() + 60;
+    while (sent < n && test::now() < end) usleep(1000);
+    return sent == n;
+  };
+  std::thread sleeper([&] {
+    while (!ends) {
+      unsigned n = 0;
+      while (NA_Trigger(net.x, 0, 1, &n) == NA_SUCCESS) {
+      }
+      NA_Progress(net.c, net.x, 100000);
+    }
+  });
+  for (int i = 0; i < window; ++i) send();
+  REQUIRE(sent_within_a_minute(window));
+  usleep(50000);  // until it sleeps
+  send();
+  send();
+  server.kill(SIGUSR1);
+  REQUIRE(sent_within_a_minute(window + 2));
+  ends = true;
+  outcome self;
+  na_addr_t own = NA_ADDR_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(net.c, &own));
+  REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(net.c, net.x, outcome::store, &self, "m", 1, own, 0, nullptr));
+  sleeper.join();
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(net.c, own));
+  REQUIRE(server.wait() == 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   if (role == "answer") return answer_with_time(std::atoi(argv[2]), std::atoi(argv[3]));
   if (role == "echo") return echo(std::atoi(argv[2]));
+  if (role == "receive late") return receive_late(std::atoi(argv[2]));
   idle_threads_sleep_and_keep_their_time_outs();
   sleepers_wake_when_a_message_comes(1);
   sleepers_wake_when_a_message_comes(3);
   threads_share_a_context(1);
   threads_share_a_context(20000);
+  a_send_that_waits_needs_no_other_event();
   return 0;
 }
