@@ -264,6 +264,9 @@ device = Resource(
         A("counters", "bool",
           "Count messages and bytes by kind and peer, and measure the times of operations, for get_counters and "
           "get_histogram.", "false", source=_OURS),
+        A("ordered_puts", "bool",
+          "Whether puts through the device may be `ordered`. False for networks that don't keep puts in order, and for "
+          "those without puts, for which the core sends messages.", "false", source=_OURS, settable=False),
         A("uid", "int", "Number of the device in its process.", "-1", settable=False),
     ))
 

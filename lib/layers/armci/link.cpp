@@ -45,6 +45,7 @@ link::link(receiver receive) {
     pool_ =
         pool.packet_size(std::max(pool.args().attr.packet_size, least_packet_of(between_hosts))).runtime(runtime_)();
     device_ = lci::alloc_device_x().packet_pool(pool_).runtime(runtime_)();
+    keeps_puts_in_order_ = device_.get_attr_ordered_puts();
     packet_size_ = lci::get_max_bcopy_size_x().packet_pool(pool_).runtime(runtime_)();
     failed_ = std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(size_));
     requests_ = lci::alloc_stream_x().name("armci requests").runtime(runtime_)();
@@ -143,6 +144,7 @@ void link::put(int rank, const void* from, const lci::layout_t* from_layout, siz
                              .layout(from_layout)
                              .remote_layout(to_layout)
                              .comp_semantic(lci::comp_semantic_t::remote)
+                             .ordered(keeps_puts_in_order_)
                              .user_context(context)
                              .allow_done(false)
                              .device(device_)

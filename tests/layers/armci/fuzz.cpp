@@ -315,6 +315,65 @@ void large_put(world& w, int proc) {
   check("get after a large put", got.data(), m, n);
 }
 
+/// Large puts without waits, which may be under way together by RMA and overlap, then a request that must not overtake
+/// them.
+void burst_of_large_puts(world& w, int proc) {
+  if (w.up_to(3) != 0) EXPECT_EQ(ARMCI_Fence(proc), 0);  // else they may be messages
+  const size_t all = (512 << 10) + 8 * w.up_to(20000), at = w.up_to((part - all) / 8) * 8;
+  char* const m = w.model[static_cast<size_t>(proc)].data() + at;
+  std::vector<std::vector<char>> sources;
+  std::vector<armci_hdl_t> handles(2 + w.up_to(4));
+  for (armci_hdl_t& h : handles) {
+    const size_t n = (256 << 10) + 8 * w.up_to(30000), skip = w.up_to((all - n) / 8) * 8;
+    armci_hdl_t* const handle = w.up_to(2) == 0 ? nullptr : &h;
+    h = 0;
+    if (w.up_to(2) == 0) {  // rows
+      int row = 8192 + 8 * static_cast<int>(w.up_to(1000)), pitch = row + 8 * static_cast<int>(w.up_to(100));
+      int counts[] = {row, static_cast<int>(all) / pitch};
+      sources.push_back(some_bytes(w, static_cast<size_t>(row * counts[1])));
+      EXPECT_EQ(ARMCI_NbPutS(sources.back().data(), &row, w.mine(proc) + at, &pitch, counts, 1, proc, handle), 0);
+      for (int i = 0; i < counts[1]; ++i)
+        std::memcpy(m + static_cast<size_t>(i) * static_cast<size_t>(pitch),
+                    sources.back().data() + static_cast<size_t>(i) * static_cast<size_t>(row),
+                    static_cast<size_t>(row));
+    } else {
+      sources.push_back(some_bytes(w, n));
+      EXPECT_EQ(ARMCI_NbPut(sources.back().data(), w.mine(proc) + at + skip, static_cast<int>(n), proc, handle), 0);
+      std::copy(sources.back().begin(), sources.back().end(), m + skip);
+    }
+  }
+  std::vector<char> got(all);
+  switch (w.up_to(4)) {
+    case 0:
+      add_longs(w, proc, at + all / 16 * 8, 8);
+      break;
+    case 1: {
+      const auto over = some_bytes(w, 40000);
+      EXPECT_EQ(ARMCI_Put(const_cast<char*>(over.data()), w.mine(proc) + at, 40000, proc), 0);
+      std::memcpy(m, over.data(), 40000);
+      break;
+    }
+    case 2: {
+      long mine = static_cast<long>(w.random()), expected;
+      const long sent = mine;
+      std::memcpy(&expected, m + all / 16 * 8, 8);
+      EXPECT_EQ(ARMCI_Rmw(ARMCI_SWAP_LONG, &mine, w.mine(proc) + at + all / 16 * 8, 0, proc), 0);
+      EXPECT_EQ(mine, expected);
+      std::memcpy(m + all / 16 * 8, &sent, 8);
+      break;
+    }
+    case 3:
+      EXPECT_EQ(ARMCI_Fence(proc), 0);
+      break;
+    default:
+      break;
+  }
+  EXPECT_EQ(ARMCI_Get(w.mine(proc) + at, got.data(), static_cast<int>(all), proc), 0);
+  check("get after large puts", got.data(), m, all);
+  for (armci_hdl_t& h : handles) EXPECT_EQ(ARMCI_Wait(&h), 0);
+  EXPECT_EQ(w.up_to(1) == 0 ? ARMCI_WaitAll() : ARMCI_WaitProc(proc), 0);
+}
+
 /// To numbers that all use: the sum of all is checked at the end. Small integers, which doubles add exactly.
 void accumulate_shared(world& w, int proc) {
   const size_t n = 1 + w.up_to(w.up_to(3) == 0 ? shared_numbers - 1 : 30), at = w.up_to(shared_numbers - n);
@@ -447,6 +506,8 @@ void run(long operations, unsigned long seed) {
           large_get(w, proc);
         else if (choice == 2)
           large_put(w, proc);
+        else if (choice == 3)
+          burst_of_large_puts(w, proc);
         break;
       default:
         EXPECT_EQ(w.up_to(1) == 0 ? ARMCI_Fence(proc) : ARMCI_AllFence(), 0);
