@@ -66,7 +66,7 @@ class remote::sending {
 void remote::put(const layout& from, const layout& to, int proc, addition what, put_return when) {
   const size_t size = from.size();
   const bool adds = what.type >= 0;
-  if (!adds && link_.puts_directly() && put_directly(from, to, proc, when)) return;
+  if (!adds && link_.puts_directly(when.early) && put_directly(from, to, proc, when)) return;
   sending messages(*this, proc);
   // A multiple of the largest element, so that no element is cut.
   for (size_t begin_at = 0; begin_at < size;) {

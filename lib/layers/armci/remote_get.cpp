@@ -79,7 +79,7 @@ bool remote::get_directly(const layout& from, const layout& to, int proc, reques
 }
 
 bool remote::may_return_early(size_t bytes) const {
-  return bytes >= least_direct_put && link_.puts_directly() && link_.keeps_puts_in_order();
+  return bytes >= least_direct_put && link_.puts_directly(true) && link_.keeps_puts_in_order();
 }
 
 bool remote::put_directly(const layout& from, const layout& to, int proc, put_return when) {
