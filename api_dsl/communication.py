@@ -52,6 +52,13 @@ post_comm = Op(
      A("stream", "stream_t",
        "Stream in whose order an active message is delivered; empty: unordered.",
        "stream_t()", may_be_empty=True, source="ours"),
+     A("ordered", "bool",
+       "Whether a put is placed in order: its data is in the target's memory before that of any ordered put, and before "
+       "any message is delivered, that is posted to the same target through the same device after this post has "
+       "returned. Gets, atomics, other puts and signals of puts that are posted later are not ordered behind it, nor is "
+       "it behind messages that were posted before. Costs no round trip. Throws invalid_argument_error if the device's "
+       "`ordered_puts` is false.",
+       "false", source="ours"),
      A("operation", "operation_t*",
        "Receives the operation's name for `cancel`, empty unless the post returns `posted`; null: no name.",
        "nullptr", source="ours"),
@@ -83,6 +90,7 @@ _DELIVERED = ("tag", "Delivered to the target with the signal.")
 _UNMATCHED = ("direction", "matching_engine", "matching_policy")
 _UNORDERED = ("stream",)
 _GIVEN = ("allocate",)  # all but receives
+_PLACED = ("ordered",)  # all but puts
 
 _BY_NAME = {x.name: x for x in post_comm.positional + post_comm.optional}
 
@@ -92,21 +100,22 @@ OPERATIONS = (
             "Posts an active message: the target's completion object gets the data. Unordered, unless it has a "
             "`stream`. Thread-safe.",
             ("rank", "local_buffer", "size", "local_comp", "remote_comp"),
-            _UNMATCHED + _GIVEN + ("remote_disp", "rmr", "remote_layout"), (_CONST,),
+            _UNMATCHED + _GIVEN + _PLACED + ("remote_disp", "rmr", "remote_layout"), (_CONST,),
             (_FROM, ("rank", "The target."), ("size", "Number of bytes to send."),
              ("remote_comp", "Remote completion handle that the target has registered."),
              ("tag", "Delivered to the target with the message.")),
             source="3.2.4", result=_STATUS, group=_G, direct="am"),
     Derived("post_send", "post_comm", "Posts a send, to be matched by a receive of the target. Thread-safe.",
             ("rank", "local_buffer", "size", "tag", "local_comp"),
-            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout") + _UNORDERED + _GIVEN, (_CONST,),
+            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout") + _UNORDERED + _GIVEN + _PLACED,
+            (_CONST,),
             (_FROM, ("rank", "The target."), ("size", "Number of bytes to send."),
              ("tag", "Tag to be matched.")),
             source="3.2.4", result=_STATUS, group=_G, direct="send"),
     Derived("post_recv", "post_comm",
             "Posts a receive. A longer message is truncated to the buffer and ends as `done_truncated`. Thread-safe.",
             ("rank", "local_buffer", "size", "tag", "local_comp"),
-            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout") + _UNORDERED, (),
+            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout") + _UNORDERED + _PLACED, (),
             (_INTO, ("rank", "The source, or ANY_SOURCE."), ("size", "Size of the buffer in bytes."),
              ("tag", "Tag to be matched, or ANY_TAG.")),
             source="3.2.4", result=_STATUS, group=_G, direct="recv"),
@@ -121,7 +130,7 @@ OPERATIONS = (
     Derived("post_get", "post_comm", "Posts a read from registered memory of the target, with `remote_comp` a get "
                                      "with signal. Throws if the range exceeds the registration. Thread-safe.",
             ("rank", "local_buffer", "size", "local_comp", "remote_disp", "rmr"),
-            _UNMATCHED + _UNORDERED + _GIVEN, (),
+            _UNMATCHED + _UNORDERED + _GIVEN + _PLACED, (),
             (("local_buffer", "Memory to read into." + _APART), ("rank", "The target."),
              ("size", "Number of bytes to read."),
              _OFFSET, _REGISTRATION, _SIGNAL, _DELIVERED),

@@ -85,8 +85,8 @@ net_context = Resource(
           "one between hosts, or shm if there is only one host.", "none",
           source="4.2"),
         A("ranks_per_host", "size_t",
-          "For tests, automatic backend: treat that many consecutive ranks as one host; 0: detect hosts. All ranks "
-          "the same.", "0", source=_OURS),
+          "For tests, automatic backend: treat that many consecutive ranks as one host, also for shared memory; 0: "
+          "detect hosts. All ranks the same.", "0", source=_OURS),
         A("eager_addresses", "size_t",
           "Jobs over several hosts of up to this many ranks read the addresses of all ranks at start, and agree on "
           "what all support. Ranks of larger jobs read a peer's address when they first exchange something with it, "
@@ -264,6 +264,9 @@ device = Resource(
         A("counters", "bool",
           "Count messages and bytes by kind and peer, and measure the times of operations, for get_counters and "
           "get_histogram.", "false", source=_OURS),
+        A("ordered_puts", "bool",
+          "Whether puts through the device may be `ordered`. False for networks that don't keep puts in order, and for "
+          "those without puts, for which the core sends messages.", "false", source=_OURS, settable=False),
         A("uid", "int", "Number of the device in its process.", "-1", settable=False),
     ))
 

@@ -30,8 +30,10 @@ struct limits {
   bool put_then_send_ordered = false;  ///< a send posted after a put to the same peer arrives after the put's data,
                                        ///< without waiting for the put to complete
   bool ordered = false;                ///< sends of one thread to one peer arrive in posting order
-  bool sends_land_at_once = false;     ///< when a send returns `done`, it is in the target's memory
-  bool local_registration = false;     ///< segments of posted operations need an lkey
+  size_t max_ordered_put = 0;       ///< largest put that net_op::ordered may ask for; 0: none. Not 0 implies `rma` and
+                                    ///< `put_then_send_ordered`
+  bool sends_land_at_once = false;  ///< when a send returns `done`, it is in the target's memory
+  bool local_registration = false;  ///< segments of posted operations need an lkey
   bool pins_memory = false;  ///< registering takes time and memory, and covers the pages mapped at that time; if not, a
                              ///< registration only names a range
   size_t receive_buffers = 0;  ///< buffers the core must keep posted with post_recv(); 0: none
@@ -62,6 +64,9 @@ struct net_op {
   int peer = 0;
   bool urgent = false;  ///< a message of the library by which other operations end: it may use the space that a network
                         ///< reserves for such messages
+  bool ordered =
+      false;  ///< put only, of at most max_ordered_put bytes: once post() has returned, the data of no put with
+              ///< `ordered` that is posted later to the same peer is placed before this one's
   std::array<segment, max_segments> segments;  ///< source of send/put, destination of get
   uint64_t remote_addr = 0;                    ///< put/get: address at the peer
   uint64_t remote_key = 0;                     ///< put/get: rkey of the peer's registration

@@ -194,7 +194,7 @@ LCI_ALWAYS_INLINE inline bool direct_progress(const Args& a, error_t& result) {
 
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_put(const Args& a, status_t& status) {
-  if (!is_word(a)) return false;
+  if (!is_word(a) || a.ordered) return false;  // not every device permits ordered puts
   core::device* const d = device_of(a);
   std::byte* const to = d == nullptr ? nullptr : mapped_memory(front_of(d), a, 8);
   if (to == nullptr) return false;

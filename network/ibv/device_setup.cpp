@@ -186,6 +186,7 @@ void device::set_limits(size_t longest) {
   limits_.max_rma = std::min<size_t>(context_.card().port_attr().max_msg_sz, attr.max_msg_size);
   limits_.put_imm = true;
   limits_.put_then_send_ordered = true;
+  limits_.max_ordered_put = limits_.max_rma;  // writes of one reliable connection are placed in posting order
   limits_.ordered = true;
   limits_.local_registration = true;
   limits_.pins_memory = registrar_->pins();

@@ -62,7 +62,10 @@ void device::read_on() {
   if (n <= 0) return count_idle();
   completion* const end = entries.data() + n;
   completion* const own = std::remove_if(entries.data(), end, [this](const completion& e) { return end_own(e); });
-  if (own != entries.data()) deferred_.add(unhandled_, entries.data(), own);
+  if (own == entries.data()) return;
+  deferred_.add(unhandled_, entries.data(), own);
+  // For a thread that sleeps, these are events that its descriptor no longer shows.
+  if (has_sleepers_after_event()) unpark();
 }
 
 bool device::end_own(const completion& e) {

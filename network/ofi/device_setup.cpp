@@ -128,6 +128,8 @@ void device::set_limits(const device_attr_t& attr, size_t longest) {
   limits_.put_imm = provider_.puts_carry_data();
   limits_.ordered = provider_.keeps_order(FI_ORDER_SAS);
   limits_.put_then_send_ordered = provider_.keeps_order(FI_ORDER_SAW);
+  if (limits_.rma && provider_.keeps_order(FI_ORDER_WAW | FI_ORDER_SAW))
+    limits_.max_ordered_put = std::min(limits_.max_rma, info.ep_attr->max_order_waw_size);
   limits_.local_registration = provider_.needs(FI_MR_LOCAL);
   limits_.pins_memory = provider_.needs(FI_MR_ALLOCATED);
   limits_.receive_buffers = info.rx_attr->size;

@@ -78,12 +78,15 @@ bool context::is_one_host() {
   return true;
 }
 
-context::way context::find_way(int peer) {
+bool context::may_be_near(int peer) const {
   const auto per_host = static_cast<int>(std::min(attr_.ranks_per_host, static_cast<size_t>(size_)));
-  const bool may_be_near = per_host == 0 || peer / per_host == exchange_.rank() / per_host;
+  return per_host == 0 || peer / per_host == exchange_.rank() / per_host;
+}
+
+context::way context::find_way(int peer) {
   way found = way::far;
   try {
-    if (may_be_near && near_->reaches(peer)) found = way::near;
+    if (may_be_near(peer) && near_->reaches(peer)) found = way::near;
     if (found == way::far && how_ == acquaintance::when_met) between_->check(peer);
   } catch (const bootstrap_error& error) {
     // The caller may be inside a poll. The far network will not find the peer's address either, and reports that.

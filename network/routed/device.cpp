@@ -53,6 +53,7 @@ void device::set_limits() {
   limits_.put_imm = a.put_imm && b.put_imm;
   limits_.put_then_send_ordered = a.put_then_send_ordered && b.put_then_send_ordered;
   limits_.ordered = a.ordered && b.ordered;
+  limits_.max_ordered_put = limits_.rma ? std::min(a.max_ordered_put, b.max_ordered_put) : 0;
   limits_.sends_land_at_once = a.sends_land_at_once && b.sends_land_at_once;
   limits_.local_registration = b.local_registration;
   limits_.pins_memory = b.pins_memory;

@@ -30,6 +30,7 @@ void with_outside_device::set_limits() {
   limits_.max_inject = std::min(limits_.max_inject, far.max_inject);
   limits_.max_send = std::min(limits_.max_send, far.max_send);
   limits_.max_rma = std::min(limits_.max_rma, far.max_rma);
+  limits_.max_ordered_put = std::min(limits_.max_ordered_put, far.max_ordered_put);
   limits_.sends_land_at_once = false;
 }
 

@@ -32,6 +32,7 @@ device::device(context& c, const device_attr_t&, size_t eager_size)
   limits_.max_rma = size_t{1} << 30;
   limits_.rma = limits_.put_imm = c.attach_works();
   limits_.put_then_send_ordered = true;
+  limits_.max_ordered_put = limits_.rma ? limits_.max_rma : 0;  // post() copies the data of a put
   limits_.ordered = true;
   limits_.sends_land_at_once = true;
   if (c.external_peers() != nullptr) next_ending_ = c.external_peers()->add_device();

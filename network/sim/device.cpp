@@ -37,6 +37,7 @@ device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& con
   limits_.rma = context_attr.sim_rma;
   limits_.put_imm = context_attr.sim_rma;
   limits_.put_then_send_ordered = true;
+  limits_.max_ordered_put = limits_.max_rma;
   limits_.ordered = false;
   limits_.local_registration = true;
   limits_.pins_memory = true;
@@ -117,6 +118,8 @@ const char* device::fault_of(const net_op& op) const {
   if (op.kind == verb::send && size > limits_.max_send) return "larger than max_send";
   if (op.kind != verb::send && !limits_.rma) return "this device has no puts and gets";
   if (op.kind != verb::send && size > limits_.max_rma) return "larger than max_rma";
+  if (op.ordered && op.kind != verb::put) return "ordered, and not a put";
+  if (op.ordered && size > limits_.max_ordered_put) return "larger than max_ordered_put";
   for (int i = 0; i < op.n_segments && !op.inject; ++i)
     if (const char* fault = fault_of(op.segments[i])) return fault;
   return nullptr;
@@ -157,7 +160,9 @@ errorcode_t device::move_memory(const net_op& op) {
   world_->stats_.rma_posted += 1;
   const size_t size = total_size(op);
   std::string why;
-  if (world_->random_.percent(at_once_percent) &&
+  // Those of the present tick may not have been applied yet.
+  const bool waits = op.ordered && peers_[op.peer].last_ordered_put >= world_->clock_;
+  if (world_->random_.percent(at_once_percent) && !waits &&
       (size == 0 || world_->remote_memory(op, target, index_, size, why) != nullptr)) {
     t.silent = true;
     world_->apply(t);
@@ -170,7 +175,11 @@ errorcode_t device::move_memory(const net_op& op) {
       t.payload.insert(t.payload.end(), from, from + op.segments[i].size);
     }
   }
-  const uint64_t arrival = world_->soon(temper_.max_delay);
+  uint64_t arrival = world_->soon(temper_.max_delay);
+  if (op.ordered) {
+    uint64_t& last = peers_[op.peer].last_ordered_put;
+    last = arrival = std::max(last, arrival);
+  }
   if (op.kind == verb::put) {
     uint64_t& last = peers_[op.peer].last_put;
     last = std::max(last, arrival);

@@ -60,8 +60,9 @@ class device final : public network::device {
     segment buffer{};                        // recv: the preposted buffer that was filled; `context` is its context
   };
   struct peer_state {
-    size_t outstanding = 0;  // operations that occupy the send queue to this peer
-    uint64_t last_put = 0;   // no send may overtake a put: see limits::put_then_send_ordered
+    size_t outstanding = 0;         // operations that occupy the send queue to this peer
+    uint64_t last_put = 0;          // no send may overtake a put: see limits::put_then_send_ordered
+    uint64_t last_ordered_put = 0;  // when the data of the last put with `ordered` is placed
   };
   struct receive_buffer {
     segment where;

@@ -45,6 +45,7 @@ device::device(context& c, size_t eager_size)
   limits_.max_rma = std::min(c.attr().max_msg_size, largest_content);
   limits_.rma = limits_.put_imm = limits_.put_then_send_ordered = true;
   limits_.ordered = true;
+  limits_.max_ordered_put = limits_.max_rma;  // the one connection to a peer carries everything in posting order
   epoll_event e{};
   e.events = EPOLLIN;
   e.data.u64 = self_mark;

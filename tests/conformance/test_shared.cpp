@@ -14,7 +14,8 @@ char* base_of(rank_env& env, lci::mr_t mr) { return static_cast<char*>(lci::get_
 
 /// Whether `peer` must be able to access this rank's shared memory directly.
 bool same_host(const rank_env& env, int peer) {
-  const char* per_host = std::getenv("LCI_ATTR_SIM_RANKS_PER_HOST");
+  const char* per_host =
+      std::getenv(ranks_in_one_process() ? "LCI_ATTR_SIM_RANKS_PER_HOST" : "LCI_ATTR_RANKS_PER_HOST");
   const int n = per_host == nullptr ? 0 : std::atoi(per_host);
   return n == 0 || peer / n == env.rank / n;
 }

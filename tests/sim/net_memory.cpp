@@ -87,6 +87,56 @@ TEST_CASE("a send never overtakes a put that was posted before it") {
   }
 }
 
+namespace {
+
+/// Posts puts of the numbers 1 to 20 to the same word. Returns whether the target ever saw a smaller number after a
+/// larger one.
+bool overtakes(bool ordered, uint64_t seed) {
+  net_job job(net_job::net_attr(2, seed));
+  REQUIRE(job.device(0).get_limits().max_ordered_put == job.device(0).get_limits().max_rma);
+  uint64_t word = 0, last = 0;
+  const registration key = job.device(1).register_memory(&word, sizeof word);
+  std::vector<uint64_t> numbers(20);
+  bool smaller = false;
+  const auto look = [&] {
+    smaller |= word < last;
+    last = word;
+  };
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = i + 1;
+    net_op op = memory_op(verb::put, 1, &numbers[i], sizeof word, &word, key.rkey, id(i));
+    op.inject = i % 3 == 0;
+    op.ordered = ordered;
+    job.post(0, op);
+    look();
+    if (i % 4 == 0) job.poll_all();
+    look();
+  }
+  job.post(0, send_op(1, "behind", 6, nullptr, true));
+  while (job.seen(1).messages.empty()) {
+    job.poll_all();
+    look();
+  }
+  // Without `ordered`, the message is behind all puts, too.
+  REQUIRE((!ordered || word == numbers.size()));
+  job.settle();
+  look();
+  REQUIRE(job.world->violations().empty());
+  return smaller || word != numbers.size();
+}
+
+}  // namespace
+
+TEST_CASE("ordered puts are placed in posting order, others in any") {
+  int of_others = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    INFO("seed " << seed);
+    REQUIRE(!overtakes(true, seed));
+    of_others += overtakes(false, seed) ? 1 : 0;
+  }
+  REQUIRE(of_others > 50);
+}
+
 TEST_CASE("an access without the right key fails, is recorded, and changes no memory") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     net_job job(net_job::net_attr(3, seed));

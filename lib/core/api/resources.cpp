@@ -131,6 +131,7 @@ device_t alloc_device(alloc_device_args& a) {
   memory.learn();
   d->net_context.p_impl->attr.support_putimm = d->limits.put_imm;
   d->net_context.p_impl->update_backend();
+  d->attr.ordered_puts = d->limits.max_ordered_put > 0;
   if (usual != nullptr) {
     usual->device = d.get();
     d->progress_endpoint = d->default_endpoint = usual.release();

@@ -95,6 +95,11 @@ LCI_COLD void log_out_of_memory(int peer) {
   }
 }
 
+/// Whether the item must not overtake those before it, even if there is no memory to queue it.
+bool keeps_its_turn(const backlog::item& item) {
+  return item.what == backlog::item::type::rest || (item.what == backlog::item::type::resume && item.resume->in_order);
+}
+
 }  // namespace
 
 bool submit(device& d, backlog::item& item) {
@@ -105,6 +110,8 @@ bool submit(device& d, backlog::item& item) {
       return try_advance(d, item.resume);
     case backlog::item::type::op:
       return submit_network_op(d, item);
+    case backlog::item::type::rest:
+      return item.rest->post_rest(failure::none);
     case backlog::item::type::message:
       return submit_message(d, item);
   }
@@ -117,7 +124,7 @@ void enqueue(device& d, backlog::item item) {
     try {
       return d.backlog.push(std::move(item));  // without memory the item stays here
     } catch (const std::bad_alloc&) {
-      if (submit(d, item)) return;
+      if ((!keeps_its_turn(item) || d.backlog.empty()) && submit(d, item)) return;
     }
   }
   log_out_of_memory(item.peer);
@@ -144,6 +151,9 @@ void end_unsent(device& d, backlog::item& item, failure how) {
       if (item.op.context == nullptr) break;
       static_cast<operation*>(item.op.context)->fail_as(how);
       end_piece(d, static_cast<operation*>(item.op.context));
+      break;
+    case backlog::item::type::rest:
+      (void)item.rest->post_rest(how);
       break;
     case backlog::item::type::taken:
       break;

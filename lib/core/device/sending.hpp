@@ -24,7 +24,7 @@ errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* 
 /// Submits an item of the backlog to the network. False: it can't be submitted now.
 bool submit(device& d, backlog::item& item);
 /// For operations in flight, whose post can no longer return an error. Queues the item in the backlog; without
-/// memory for that, submits it ahead of the backlog. If both fail for a while, the item's operation ends as
+/// memory for that, submits it ahead of the backlog, except an ordered put. If both fail for a while, the item's operation ends as
 /// `no_memory`.
 void enqueue(device& d, backlog::item item);
 /// submit(), but an item that can't be submitted now, or has others before it, is queued in the backlog.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/operation/dependent.hpp"
 #include "lib/core/operation/operation.hpp"
 #include "network/fabric.hpp"
 
@@ -32,7 +33,16 @@ class backlog {
     operation* completes = nullptr;  // ends when the message has been sent; null: none
     operation* resume = nullptr;     // type::resume: the operation whose next pieces are to be posted
     network::net_op op;              // type::op: its buffers stay valid
-    enum class type { message, resume, op, taken } what = type::message;  // taken: moved out by drain()
+    dependent* rest = nullptr;       // type::rest: it has more to post
+    // taken: moved out by drain()
+    enum class type { message, resume, op, rest, taken } what = type::message;
+
+    /// What the operation signals, if cancelling it has to find the item.
+    const comp_impl_t* cancelled_as() const {
+      if (what == type::rest) return rest->cancelled_as();
+      const operation* of = what == type::resume ? resume : completes;
+      return of != nullptr ? of->comp : nullptr;  // safe to read: the operation outlives its item
+    }
   };
 
   /// `bit` of `flags` is set while the backlog is not empty; `flags` may combine it with other conditions.
@@ -71,10 +81,7 @@ class backlog {
   /// operation ends soon.
   void move_to_front(const comp_impl_t* of) {
     if (empty()) return;
-    const auto is_its = [of](const item& i) {
-      const operation* op = i.what == item::type::resume ? i.resume : i.completes;
-      return op != nullptr && op->comp == of;  // safe to read: the operation outlives its item
-    };
+    const auto is_its = [of](const item& i) { return i.cancelled_as() == of; };
     std::lock_guard guard(lock_);
     for (auto& [peer, of] : queues_) {
       auto next = of.items.begin();

@@ -7,6 +7,7 @@
 
 #include "lci/completion.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/wire/failure.hpp"
 
 namespace lci::core {
 
@@ -21,6 +22,13 @@ class dependent : public comp_impl_t {
  public:
   /// Called when the operations will never complete. Returns what to signal; the caller then deletes this object.
   virtual unfinished abandon() = 0;
+
+  // For an object in the backlog, which keeps its place before later posts to the same peer until all is posted.
+  /// Posts what is left; `how` other than `none`: gives it up instead, as failed for that reason. False: the network
+  /// can't take all of it now. After true the object may be gone.
+  virtual bool post_rest(failure how) { return (void)how, true; }
+  /// The completion object by which a cancel finds the operation; null: it can't be cancelled.
+  virtual const comp_impl_t* cancelled_as() const { return nullptr; }
 };
 
 /// The dependent objects of one device. Thread-safe. The device, when it is freed, deletes those that are left, since

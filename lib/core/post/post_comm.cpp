@@ -67,9 +67,12 @@ status_t post_comm(post_comm_args& a) {
   if (!a.stream.is_empty() && (a.direction != direction_t::OUT || has_buffer || !has_comp))
     throw_invalid("post_comm", "stream", "given", "empty except for an active message",
                   "only active messages are ordered");
+  if (a.ordered && (a.direction != direction_t::OUT || !has_buffer))
+    throw_invalid("post_comm", "ordered", "true", "false except for a put", "a stream orders active messages");
   if (a.direction == direction_t::OUT) {
     if (has_buffer) {
       auto b = remote<post_put_args>(a);
+      b.ordered = a.ordered;
       return core::post_put(b);
     }
     if (has_comp) {

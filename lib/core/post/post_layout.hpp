@@ -20,8 +20,13 @@ status_t post_send_pieces(post_send_args& a);
 status_t post_am_pieces(post_am_args& a);
 status_t post_recv_pieces(post_recv_args& a);
 
+inline bool is_ordered(const post_put_args& a) { return a.ordered; }
+inline bool is_ordered(const post_get_args&) { return false; }
+
 /// One piece of a put or get. Not observed: observers see the whole operation.
 status_t post_put_piece(post_put_args& a);
+/// post_put_piece() for the oldest item of the backlog: it need not wait until the backlog is empty.
+status_t post_put_in_turn(post_put_args& a);
 status_t post_get_piece(post_get_args& a);
 
 inline bool has_layout(const layout_t* layout) {

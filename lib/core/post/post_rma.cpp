@@ -14,13 +14,20 @@ void signal_target(device& d, const Args& a) {
   send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
 }
 
-/// A put or get through the network, including its signal.
+LCI_COLD void reject_ordered() {
+  throw_invalid(
+      "post_put", "ordered", "true", "false on this device",
+      "its attribute ordered_puts is false: wait until a put is complete before you post what must follow it");
+}
+
+/// A put or get through the network, including its signal. `in_turn`: it need not wait until the backlog is empty.
 template <class Args>
-status_t post_rma(device& d, Args& a, op_state state, const char* what) {
+status_t post_rma(device& d, Args& a, op_state state, const char* what, bool in_turn = false) {
   check_common(what, d, a);
   check_remote(what, d, a.rmr, a.remote_disp, a.size);
   const bool retry_allowed = may_retry(a);
-  if (LCI_UNLIKELY(!d.backlog.empty()) && retry_allowed) return errorcode_t::retry_backlog;
+  const bool others_wait = LCI_UNLIKELY(!d.backlog.empty()) && !in_turn;
+  if (LCI_UNLIKELY(others_wait) && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
@@ -31,12 +38,14 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   op->remote_addr = a.rmr.base + a.remote_disp;
   op->remote_key = a.rmr.opaque_rkey;
   op->signals = a.remote_comp != 0;
+  op->in_order = is_ordered(a);
   op->remote_comp = a.remote_comp;
   if (d.limits.local_registration && a.size > 0 && op->reg.lkey == 0) register_buffer(d, op, a);
   d.count_in(op);
   errorcode_t result;
   try {
-    result = start_rma(d, op);
+    // An ordered put must not overtake what waits, which may be another one.
+    result = LCI_UNLIKELY(others_wait && is_ordered(a)) ? errorcode_t::retry_backlog : start_rma(d, op);
   } catch (...) {
     forget_operation(d, op);
     throw;
@@ -78,6 +87,7 @@ status_t finish_direct(device& d, const Args& a) {
 }
 
 LCI_NOINLINE status_t post_put_general(post_put_args& a) {
+  if (LCI_UNLIKELY(a.ordered) && !a.device.p_impl->attr.ordered_puts) reject_ordered();
   if (a.layout != nullptr || a.remote_layout != nullptr) return post_put_layout(a);
   device& d = *a.device.p_impl;
   if (std::byte* to = direct_target(d, a)) {
@@ -101,6 +111,7 @@ LCI_NOINLINE status_t post_get_general(post_get_args& a) {
 
 status_t post_put_piece(post_put_args& a) { return post_put_general(a); }
 status_t post_get_piece(post_get_args& a) { return post_get_general(a); }
+status_t post_put_in_turn(post_put_args& a) { return post_rma(*a.device.p_impl, a, op_state::put, "post_put", true); }
 
 status_t post_put(post_put_args& a) { return begin_post(post_kind::put, a, post_put_general); }
 

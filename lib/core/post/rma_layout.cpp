@@ -4,8 +4,11 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <new>
 #include <type_traits>
+#include <utility>
 
+#include "lib/core/device/sending.hpp"
 #include "lib/core/memory/layout.hpp"
 #include "lib/core/post/direct.hpp"
 #include "lib/core/post/post_common.hpp"
@@ -16,8 +19,8 @@ namespace lci::core {
 
 namespace {
 
-status_t post_piece(post_put_args& a) { return post_put_piece(a); }
-status_t post_piece(post_get_args& a) { return post_get_piece(a); }
+status_t post_piece(post_put_args& a, bool in_turn) { return in_turn ? post_put_in_turn(a) : post_put_piece(a); }
+status_t post_piece(post_get_args& a, bool) { return post_get_piece(a); }
 
 template <class Args>
 bool has_remote_segments(const Args& a) {
@@ -45,8 +48,9 @@ void check_remote_segments(const char* what, const device& d, const Args& a) {
 }
 
 /// A put or get that is posted in pieces. Pieces that the network refuses for now are posted later, from the list of
-/// deferred work. Unless start() returns true it owns itself from then on. `pieces_` counts the outstanding pieces and
-/// the thread that posts them; the last of these ends the transfer.
+/// deferred work; those of an ordered put from the backlog, so that later posts don't overtake them. Unless start()
+/// returns true it owns itself from then on. `pieces_` counts the outstanding pieces and the thread that posts them; the
+/// last of these ends the transfer.
 template <class Args>
 class layout_transfer final : public dependent, private deferred_task {
  public:
@@ -57,6 +61,7 @@ class layout_transfer final : public dependent, private deferred_task {
         status_(done_status(a, buffer_of(a))),
         signal_(a.remote_comp),
         parity_(device_.flushes.begin(a.rank)),
+        largest_(is_ordered(a) ? largest_rma(device_.limits, device_.rt.attr.rdv_chunk_size, true) : 0),
         local_(a.layout),
         remote_(a.remote_layout),
         from_(local_.view(), a.size),
@@ -82,7 +87,10 @@ class layout_transfer final : public dependent, private deferred_task {
   }
 
   /// True if the transfer has ended: then the caller still owns it. False: it ends and deletes itself.
-  bool start() { return post_pieces() && release_piece(); }
+  bool start() {
+    if (LCI_UNLIKELY(largest_ != 0 && !device_.backlog.empty())) return wait_for_turn();
+    return post_pieces(false) && release_piece();
+  }
   bool failed() const { return failed_.load(std::memory_order_relaxed) != failure::none; }
   /// Signals the target, if that was asked for and nothing failed.
   void signal_target() {
@@ -93,6 +101,15 @@ class layout_transfer final : public dependent, private deferred_task {
     status_.error = errorcode_t::cancelled;
     return {ticket_ != nullptr ? ticket_->retire() : user_, status_};
   }
+
+  bool post_rest(failure how) override {
+    if (how != failure::none) fail_as(how);
+    if (device_.lifetime.closing()) fail_as(failure::cancelled);
+    if (!post_pieces(true)) return false;
+    if (release_piece()) end();
+    return true;
+  }
+  const comp_impl_t* cancelled_as() const override { return ticket_; }
 
   /// Ends one piece.
   void signal(status_t status) override {
@@ -108,8 +125,17 @@ class layout_transfer final : public dependent, private deferred_task {
       ~ending() { of.lifetime.end_task(); }
     } const at_end{t->device_};
     if (t->device_.lifetime.closing()) t->fail_as(failure::cancelled);
-    if (t->post_pieces() && t->release_piece()) t->end();
+    if (t->post_pieces(false) && t->release_piece()) t->end();
     return true;
+  }
+  /// Posts the rest of an ordered put from the backlog. Returns false: this object may be gone then.
+  bool wait_for_turn() {
+    backlog::item item;
+    item.peer = status_.rank;
+    item.what = backlog::item::type::rest;
+    item.rest = this;
+    enqueue(device_, std::move(item));
+    return false;
   }
   /// Transfers many pieces by one operation of the network, which supports that between processes of a host. False: it
   /// has done nothing. Throws what post() of the network throws.
@@ -138,9 +164,12 @@ class layout_transfer final : public dependent, private deferred_task {
     }
     return true;
   }
-  /// False if a piece has to be retried: deferred work calls run(), which continues.
-  bool post_pieces() {
+  /// False if a piece has to be retried: deferred work calls run(), or the backlog post_rest(), which continues. Then
+  /// this object may be gone, unless `in_turn`: the backlog has called, and keeps the item.
+  bool post_pieces(bool in_turn) {
     for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
+      // One piece for the network: the rest of a larger one would wait in the backlog, behind later posts.
+      if (largest_ != 0) n = std::min(n, largest_);
       if (ticket_ != nullptr && ticket_->stop()) {
         fail_as(failure::cancelled);
         break;
@@ -159,7 +188,7 @@ class layout_transfer final : public dependent, private deferred_task {
       status_t status;
       try {
         Args a = piece_;  // a post may change its arguments
-        status = post_piece(a);
+        status = post_piece(a, in_turn);
       } catch (const peer_failure_error&) {  // misuse is thrown to the caller, by the first piece
         // If it is not known yet whether the peer failed or freed its device, retry: a later poll reports it.
         const failure how = device_.failures.with(status_.rank);
@@ -168,9 +197,13 @@ class layout_transfer final : public dependent, private deferred_task {
       } catch (const resource_error&) {
         fail_as(failure::fatal);
         status = errorcode_t::done;
+      } catch (const std::bad_alloc&) {  // earlier pieces may be outstanding
+        status = errorcode_t::retry_nomem;
       }
       if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
       if (status.is_retry()) {
+        if (in_turn) return false;
+        if (largest_ != 0) return wait_for_turn();
         device_.lifetime.begin_task();
         device_.rt.deferred.push(this);
         return false;
@@ -203,6 +236,7 @@ class layout_transfer final : public dependent, private deferred_task {
   status_t status_;
   const rcomp_t signal_;
   const uint8_t parity_;
+  const size_t largest_;  // bytes of a piece of an ordered put; 0: not ordered
   const kept_layout local_, remote_;
   layout_cursor from_, to_;
   Args piece_;  // arguments of the next piece

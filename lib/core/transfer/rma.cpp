@@ -34,7 +34,7 @@ errorcode_t start_rma(device& d, operation* op) {
     return errorcode_t::posted;
   }
   op->pieces.store(1, std::memory_order_relaxed);
-  if (op->total > std::min<size_t>(d.rt.attr.rdv_chunk_size, d.limits.max_rma)) {
+  if (op->total > largest_rma(d.limits, d.rt.attr.rdv_chunk_size, op->in_order)) {
     advance(d, op);
     return errorcode_t::posted;
   }

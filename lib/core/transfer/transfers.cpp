@@ -274,6 +274,7 @@ errorcode_t post_piece(device& d, operation* op, size_t offset, size_t size) {
   piece.remote_addr = op->remote_addr + offset;
   piece.remote_key = op->remote_key;
   piece.context = op;
+  piece.ordered = op->in_order;
   if (doing == op_state::writing && op->transfer == wire::transfer::write_imm && offset + size == op->total) {
     piece.has_imm = true;
     piece.imm = op->peer_operation;
@@ -309,7 +310,7 @@ bool try_advance(device& d, operation* op) {
   const bool by_imm = writing && op->transfer == wire::transfer::write_imm;
   const size_t largest = op->shaped    ? std::min(piece_room(d), largest_gathered)
                          : by_messages ? piece_room(d)
-                                       : std::min<size_t>(d.rt.attr.rdv_chunk_size, d.limits.max_rma);
+                                       : largest_rma(d.limits, d.rt.attr.rdv_chunk_size, op->in_order);
   // A receiver that waits for an immediate or fragments must get one, even for 0 bytes.
   bool first = writing && op->total == 0 && op->transfer != wire::transfer::write;
   while (op->next_offset < op->total || first) {

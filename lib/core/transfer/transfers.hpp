@@ -1,6 +1,7 @@
 // Transfers: operations whose data moves in pieces (rendezvous, put, get), from their start to their completion.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -36,6 +37,10 @@ void advance(device& d, operation* op);
 bool try_advance(device& d, operation* op);
 /// Queues the operation in the backlog, so that the progress engine advances it later.
 void resume_later(device& d, operation* op);
+/// Most bytes of a piece that is posted to a network with puts and gets. `in_order`: by net_op::ordered.
+inline size_t largest_rma(const network::limits& limits, size_t chunk_size, bool in_order) {
+  return std::min(chunk_size, LCI_UNLIKELY(in_order) ? limits.max_ordered_put : limits.max_rma);
+}
 /// Posts one piece to the network.
 errorcode_t post_piece(device& d, operation* op, size_t offset, size_t size);
 /// One piece has ended, or no more are to be posted. After the last one the transfer is finished.

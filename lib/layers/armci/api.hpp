@@ -54,9 +54,9 @@ void check(const context& c, const armci_giov_t* list, int n, int proc, addition
 void check_addition(const char* function, addition what);
 
 // Transfers with checked arguments. `state`: the request to which a get belongs; null if it has no handle.
-void put(context& c, const strided_arguments& a, addition what);
+void put(context& c, const strided_arguments& a, addition what, put_return when = {});
 void get(context& c, const strided_arguments& a, request_state* state);
-void put(context& c, const armci_giov_t* list, int n, int proc, addition what);
+void put(context& c, const armci_giov_t* list, int n, int proc, addition what, put_return when = {});
 void get(context& c, const armci_giov_t* list, int n, int proc, request_state* state);
 
 /// Begins a request for a handle of the program. Returns null for the implicit handle, and for operations that are
@@ -67,14 +67,14 @@ inline request_state* begin_request(context& c, armci_hdl_t* handle, int proc) {
   if (!c.handles.is_aggregate(*handle)) *handle = 0;
   return nullptr;
 }
-/// Calls f(state), which starts gets from `proc`, and returns when they are complete.
+/// Calls f(state), which starts gets from or puts to `proc`, and returns when they are complete.
 template <class F>
-void blocking_get(context& c, int proc, F&& f) {
+void blocking(context& c, int proc, F&& f) {
   request_state state;
   try {
     f(&state);
   } catch (...) {
-    // Gets that f has started still write to `state`, so wait for them.
+    // Transfers that f has started still write to `state`, so wait for them.
     c.net.wait(-1, [&] { return state.pending.load(std::memory_order_acquire) == 0; });
     throw;
   }
@@ -83,6 +83,16 @@ void blocking_get(context& c, int proc, F&& f) {
 /// Marks the handle of an operation that is already complete.
 inline void complete(context& c, armci_hdl_t* handle) {
   if (handle != nullptr && !c.handles.is_aggregate(*handle)) *handle = 0;
+}
+/// Calls f(when), which puts up to `largest` contiguous bytes to `proc` at a time, for a non-blocking put.
+template <class F>
+void non_blocking_put(context& c, armci_hdl_t* handle, int proc, size_t largest, F&& f) {
+  if (c.mem.is_near(proc) || !c.far.may_return_early(largest)) {
+    f(put_return{});
+    complete(c, handle);
+  } else {
+    f(put_return{true, begin_request(c, handle, proc)});
+  }
 }
 
 }  // namespace armci_layer

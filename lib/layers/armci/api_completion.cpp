@@ -107,13 +107,13 @@ int PARMCI_WaitProc(int proc) {
   return or_code("ARMCI_WaitProc", [&] {
     context& c = running();
     check_proc(c, proc);
-    return report(c.far.wait_for_gets(proc));
+    return report(c.far.wait_for_all(proc));
   });
 }
 ARMCI_TWIN(WaitProc);
 
 int PARMCI_WaitAll(void) {
-  return or_code("ARMCI_WaitAll", [&] { return report(running().far.wait_for_gets(-1)); });
+  return or_code("ARMCI_WaitAll", [&] { return report(running().far.wait_for_all(-1)); });
 }
 ARMCI_TWIN(WaitAll);
 

@@ -32,7 +32,19 @@ LCI_ALWAYS_INLINE inline std::byte* reachable(const context* c, const void* loca
     context& c = running();
     const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc};
     if (!check(c, a, {})) return 0;
-    blocking_get(c, proc, [&](request_state* state) { get(c, a, state); });
+    blocking(c, proc, [&](request_state* state) { get(c, a, state); });
+    return 0;
+  });
+}
+
+[[gnu::cold, gnu::noinline]] int nb_put_checked(void* src, void* dst, int bytes, int proc, armci_hdl_t* handle) {
+  return or_code("ARMCI_NbPut", [&] {
+    context& c = running();
+    const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc};
+    if (!check(c, a, {}))
+      complete(c, handle);
+    else
+      non_blocking_put(c, handle, proc, static_cast<size_t>(bytes), [&](put_return when) { put(c, a, {}, when); });
     return 0;
   });
 }
@@ -92,7 +104,7 @@ int PARMCI_NbPut(void* src, void* dst, int bytes, int proc, armci_hdl_t* req) {
     complete(*the_context, req);
     return 0;
   }
-  return put_checked("ARMCI_NbPut", src, dst, bytes, proc, {}, req);
+  return nb_put_checked(src, dst, bytes, proc, req);
 }
 ARMCI_TWIN(NbPut);
 

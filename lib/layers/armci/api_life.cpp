@@ -87,7 +87,7 @@ int PARMCI_Finalize(void) {
       --l.users;
       return 0;
     }
-    the_context->far.wait_for_gets(-1);
+    the_context->far.wait_for_all(-1);
     the_context->fence_all();
     the_context->all.barrier(the_context->world());
     l.users = 0;

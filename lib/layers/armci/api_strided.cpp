@@ -6,6 +6,12 @@ using namespace armci_layer;
 
 namespace {
 
+size_t size_of(const strided_arguments& a) {
+  size_t bytes = 1;
+  for (int i = 0; i <= a.levels; ++i) bytes *= static_cast<size_t>(a.counts[i]);
+  return bytes;
+}
+
 int put_strided(const char* function, const strided_arguments& a, addition what, armci_hdl_t* handle = nullptr) {
   return or_code(function, [&] {
     context& c = running();
@@ -26,7 +32,7 @@ int get_strided(const char* function, const strided_arguments& a) {
   return or_code(function, [&] {
     context& c = running();
     if (!check(c, a, {})) return 0;
-    blocking_get(c, a.proc, [&](request_state* state) { get(c, a, state); });
+    blocking(c, a.proc, [&](request_state* state) { get(c, a, state); });
     return 0;
   });
 }
@@ -35,11 +41,15 @@ int put_then_flag(const char* function, const strided_arguments& a, int* flag, i
   return or_code(function, [&] {
     context& c = running();
     if (flag == nullptr) throw error(FAIL2, "flag is NULL, but must be an address");
-    if (check(c, a, {})) put(c, a, {});
+    const bool any = check(c, a, {});
     if (!c.mem.is_near(a.proc)) {  // in order
-      c.far.put(contiguous(&value, sizeof value), contiguous(flag, sizeof value), a.proc, {});
+      blocking(c, a.proc, [&](request_state* state) {
+        if (any) put(c, a, {}, {true, state});
+        c.far.put(contiguous(&value, sizeof value), contiguous(flag, sizeof value), a.proc, {});
+      });
       return 0;
     }
+    if (any) put(c, a, {});
     std::byte* const here = c.mem.near_or_reach(a.proc, flag, sizeof value);
     if (reinterpret_cast<uintptr_t>(here) % sizeof value == 0)
       __atomic_store_n(reinterpret_cast<int*>(here), value, __ATOMIC_RELEASE);
@@ -70,7 +80,15 @@ int PARMCI_AccS(int datatype, void* scale, void* src, int sstr[], void* dst, int
 ARMCI_TWIN(AccS);
 
 int PARMCI_NbPutS(void* src, int sstr[], void* dst, int dstr[], int count[], int levels, int proc, armci_hdl_t* req) {
-  return put_strided("ARMCI_NbPutS", {src, sstr, dst, dstr, count, levels, proc}, {}, req);
+  return or_code("ARMCI_NbPutS", [&] {
+    context& c = running();
+    const strided_arguments a{src, sstr, dst, dstr, count, levels, proc};
+    if (!check(c, a, {}))
+      complete(c, req);
+    else
+      non_blocking_put(c, req, proc, size_of(a), [&](put_return when) { put(c, a, {}, when); });
+    return 0;
+  });
 }
 ARMCI_TWIN(NbPutS);
 

@@ -1,4 +1,6 @@
 // Transfers of lists of segments.
+#include <algorithm>
+
 #include "armci/parmci.h"
 #include "lib/layers/armci/api.hpp"
 
@@ -6,13 +8,22 @@ using namespace armci_layer;
 
 namespace {
 
+size_t longest_segment(const armci_giov_t* list, int n) {
+  int longest = 0;
+  for (int i = 0; i < n; ++i) longest = std::max(longest, list[i].bytes);
+  return static_cast<size_t>(longest);
+}
+
 int put_vector(const char* function, const armci_giov_t* list, int n, int proc, addition what,
                armci_hdl_t* handle = nullptr) {
   return or_code(function, [&] {
     context& c = running();
     if (what.adds) check_addition(function, what);
     check(c, list, n, proc, what);
-    put(c, list, n, proc, what);
+    if (c.mem.is_near(proc))
+      put(c, list, n, proc, what);
+    else  // large segments may be under way together
+      blocking(c, proc, [&](request_state* state) { put(c, list, n, proc, what, {true, state}); });
     complete(c, handle);
     return 0;
   });
@@ -29,7 +40,7 @@ int PARMCI_GetV(armci_giov_t* list, int n, int proc) {
   return or_code("ARMCI_GetV", [&] {
     context& c = running();
     check(c, list, n, proc, {});
-    blocking_get(c, proc, [&](request_state* state) { get(c, list, n, proc, state); });
+    blocking(c, proc, [&](request_state* state) { get(c, list, n, proc, state); });
     return 0;
   });
 }
@@ -41,7 +52,12 @@ int PARMCI_AccV(int datatype, void* scale, armci_giov_t* list, int n, int proc) 
 ARMCI_TWIN(AccV);
 
 int PARMCI_NbPutV(armci_giov_t* list, int n, int proc, armci_hdl_t* req) {
-  return put_vector("ARMCI_NbPutV", list, n, proc, {}, req);
+  return or_code("ARMCI_NbPutV", [&] {
+    context& c = running();
+    check(c, list, n, proc, {});
+    non_blocking_put(c, req, proc, longest_segment(list, n), [&](put_return when) { put(c, list, n, proc, {}, when); });
+    return 0;
+  });
 }
 ARMCI_TWIN(NbPutV);
 

@@ -39,12 +39,14 @@ link::link(receiver receive) {
     me_ = lci::get_rank_me_x().runtime(runtime_)();
     size_ = lci::get_rank_n_x().runtime(runtime_)();
     const lci::attr_backend_t between_hosts = lci::get_default_net_context_x().runtime(runtime_)().get_attr_backend();
-    // Over TCP messages are as fast as RMA, and the network would idle while the caller waits for the put's completion.
+    // Over TCP the network would idle while the caller waits for the put's completion. It sends messages meanwhile.
     puts_directly_ = between_hosts != lci::attr_backend_t::tcp && between_hosts != lci::attr_backend_t::shm;
     auto pool = lci::alloc_packet_pool_x();
     pool_ =
         pool.packet_size(std::max(pool.args().attr.packet_size, least_packet_of(between_hosts))).runtime(runtime_)();
     device_ = lci::alloc_device_x().packet_pool(pool_).runtime(runtime_)();
+    keeps_puts_in_order_ = device_.get_attr_ordered_puts();
+    puts_directly_if_early_ = keeps_puts_in_order_ && between_hosts != lci::attr_backend_t::shm;
     packet_size_ = lci::get_max_bcopy_size_x().packet_pool(pool_).runtime(runtime_)();
     failed_ = std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(size_));
     requests_ = lci::alloc_stream_x().name("armci requests").runtime(runtime_)();
@@ -143,6 +145,7 @@ void link::put(int rank, const void* from, const lci::layout_t* from_layout, siz
                              .layout(from_layout)
                              .remote_layout(to_layout)
                              .comp_semantic(lci::comp_semantic_t::remote)
+                             .ordered(keeps_puts_in_order_)
                              .user_context(context)
                              .allow_done(false)
                              .device(device_)

@@ -82,11 +82,13 @@ class link {
   /// is contiguous. Must not be called inside receive(). If the target has failed, throws `error` and does not signal.
   void get(int rank, void* to, const lci::layout_t* to_layout, size_t size, lci::rmr_t key, uint64_t offset,
            const lci::layout_t* from_layout, lci::comp_t end, void* context);
-  /// Posts an RMA put likewise. Signals `end` when the data is in the target's memory.
+  /// Posts an RMA put likewise. Signals `end` when the data is in the target's memory. If keeps_puts_in_order(), later
+  /// puts and later requests to the process don't overtake it.
   void put(int rank, const void* from, const lci::layout_t* from_layout, size_t size, lci::rmr_t key, uint64_t offset,
            const lci::layout_t* to_layout, lci::comp_t end, void* context);
-  /// Whether large puts are faster by RMA than as messages.
-  bool puts_directly() const { return puts_directly_; }
+  /// Whether large puts are faster by RMA than as messages. `early`: they may return before they are complete.
+  bool puts_directly(bool early) const { return puts_directly_ || (early && puts_directly_if_early_); }
+  bool keeps_puts_in_order() const { return keeps_puts_in_order_; }
   /// A message of any size, `head` and `body`, to the target's inbox. Returns when both may be reused.
   void send_long(int rank, const void* head, size_t head_size, const void* body, size_t size);
 
@@ -139,7 +141,7 @@ class link {
   void post_until_taken(int rank, const Post& post);
 
   int me_ = 0, size_ = 1;
-  bool puts_directly_ = false;
+  bool puts_directly_ = false, puts_directly_if_early_ = false, keeps_puts_in_order_ = false;
   size_t packet_size_ = 0;
   std::unique_ptr<std::atomic<bool>[]> failed_;
 };

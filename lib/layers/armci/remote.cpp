@@ -63,10 +63,10 @@ class remote::sending {
   bool asks_, acknowledged_ = false;
 };
 
-void remote::put(const layout& from, const layout& to, int proc, addition what) {
+void remote::put(const layout& from, const layout& to, int proc, addition what, put_return when) {
   const size_t size = from.size();
   const bool adds = what.adds;
-  if (!adds && link_.puts_directly() && put_directly(from, to, proc)) return;
+  if (!adds && link_.puts_directly(when.early) && put_directly(from, to, proc, when)) return;
   sending messages(*this, proc);
   // A multiple of the largest element, so that no element is cut.
   for (size_t begin_at = 0; begin_at < size;) {
@@ -92,11 +92,12 @@ void remote::put(const layout& from, const layout& to, int proc, addition what) 
   }
 }
 
-void remote::put_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, addition what) {
+void remote::put_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, addition what,
+                      put_return when) {
   const bool adds = what.adds;
   const size_t header = sizeof(wire::request) + wire::scale_size + sizeof(wire::list_group);
   if (bytes + sizeof(uint64_t) > link_.packet_size() - header) {
-    for (size_t i = 0; i < n; ++i) put(contiguous(from[i], bytes), contiguous(to[i], bytes), proc, what);
+    for (size_t i = 0; i < n; ++i) put(contiguous(from[i], bytes), contiguous(to[i], bytes), proc, what, when);
     return;
   }
   const wire::request q{adds ? wire::kind::list_accumulate : wire::kind::list_put,
@@ -159,17 +160,18 @@ void remote::begin_fence(int proc, request_state& state) {
   p.told.store(false, std::memory_order_relaxed);  // applies to the calling thread only, which waits for the answer
 }
 
-void remote::wait_for_acknowledgements(int proc) {
-  request_state& state = procs_[proc].acknowledgements;
-  if (state.pending.load(std::memory_order_acquire) != 0 || state.failure.load(std::memory_order_relaxed) != 0)
-    wait(state, proc);
+void remote::wait_for_puts(int proc) {
+  process& p = procs_[proc];
+  for (request_state* const state : {&p.acknowledgements, &p.direct_puts})
+    if (state->pending.load(std::memory_order_acquire) != 0 || state->failure.load(std::memory_order_relaxed) != 0)
+      wait(*state, proc);
 }
 
 void remote::fence(int proc) {
   request_state state;
   begin_fence(proc, state);
   wait(state, proc);
-  wait_for_acknowledgements(proc);
+  wait_for_puts(proc);
 }
 
 void remote::fence_all() {
@@ -185,7 +187,7 @@ void remote::fence_all() {
     }
   }
   wait(state, -1);
-  for (int r = 0; r < link_.size(); ++r) wait_for_acknowledgements(r);
+  for (int r = 0; r < link_.size(); ++r) wait_for_puts(r);
   if (failed >= 0) throw_failed(failed);
 }
 
@@ -225,10 +227,14 @@ void remote::wait(request_state& state, int proc) {
                            "last fence had addresses beyond memory of ARMCI_Malloc");
 }
 
-int remote::wait_for_gets(int proc) {
-  request_state& state = proc < 0 ? all_gets_ : procs_[proc].gets;
-  link_.wait(-1, [&] { return state.pending.load(std::memory_order_acquire) == 0; });
-  return state.failure.exchange(0, std::memory_order_relaxed);
+int remote::wait_for_all(int proc) {
+  int failure = 0;
+  for (request_state* const state :
+       {proc < 0 ? &all_gets_ : &procs_[proc].gets, proc < 0 ? &all_direct_puts_ : &procs_[proc].direct_puts}) {
+    link_.wait(-1, [&] { return state->pending.load(std::memory_order_acquire) == 0; });
+    if (const int its = state->failure.exchange(0, std::memory_order_relaxed); its != 0) failure = its;
+  }
+  return failure;
 }
 
 void remote::receive_answer(int source, const std::byte* bytes, size_t size) {

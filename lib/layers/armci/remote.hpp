@@ -2,7 +2,9 @@
 // ordered stream, which the target applies in that order. The messages of puts and accumulates contain copies of their
 // data, so these operations are locally complete when posted. Data of any layout is packed into as few messages as
 // possible. A large get or put is done by RMA instead (`direct`) if it would not overtake an outstanding request. Later
-// requests that change memory wait for direct gets to complete; a direct put returns when it is remotely complete.
+// requests that change memory wait for direct gets to complete. A direct put is posted in order before later direct puts
+// and requests, which need not wait for it, but direct gets and fences do. Over a network that does not order puts, a
+// direct put returns when it is remotely complete.
 #pragma once
 
 #include <atomic>
@@ -27,6 +29,12 @@ struct addition {
   const void* scale = nullptr;
 };
 
+/// When a put returns.
+struct put_return {
+  bool early = false;              ///< perhaps before the source may be reused; false: afterwards
+  request_state* state = nullptr;  ///< if early: has nothing pending once the source may be reused; may be null
+};
+
 /// Thread-safe. Functions throw `error`.
 class remote {
  public:
@@ -34,9 +42,12 @@ class remote {
   ~remote();
 
   /// Both layouts have the same size, which is not 0; `to` has addresses of proc.
-  void put(const layout& from, const layout& to, int proc, addition what);
+  void put(const layout& from, const layout& to, int proc, addition what, put_return when = {});
   /// Segments: addresses `from` and `to`, n of them, of `bytes` bytes each.
-  void put_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, addition what);
+  void put_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, addition what,
+                put_return when = {});
+  /// Whether a put of so many bytes, which may return early, can do so.
+  bool may_return_early(size_t bytes) const;
   /// Complete when `state` (null: only the process's) has nothing pending.
   void get(const layout& from, const layout& to, int proc, request_state* state);
   void get_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, request_state* state);
@@ -56,10 +67,9 @@ class remote {
     link_.progress();
     return state.pending.load(std::memory_order_acquire) == 0;
   }
-  request_state& gets_from(int proc) { return procs_[proc].gets; }
-  request_state& all_gets() { return all_gets_; }
-  /// Waits that all gets from a process, or (-1) from all, are complete, those with handles, too.
-  int wait_for_gets(int proc);
+  /// Waits until all gets from a process, or (-1) from all, are complete, and the sources of all puts may be reused,
+  /// those with handles, too. Returns 0, or the code of an operation that has failed.
+  int wait_for_all(int proc);
 
   /// An answer has arrived.
   void receive_answer(int source, const std::byte* bytes, size_t size);
@@ -76,7 +86,8 @@ class remote {
     /// Whether this process has sent an unlock or a notification since the last fence that sent a message.
     std::atomic<bool> told{false};
     request_state gets;
-    request_state direct_gets;         ///< those of `gets` that are done by RMA
+    request_state direct_gets;  ///< those of `gets` that are done by RMA
+    request_state direct_puts;
     std::atomic<size_t> requested{0};  ///< bytes of gets that were requested since `gets` was empty
   };
   /// A put or accumulate while it is sent, whose last message may ask for an acknowledgement. If it ends without one, a
@@ -91,19 +102,19 @@ class remote {
   void wait_for_direct_gets(int proc);
   /// Starts a get by RMA. Returns false if RMA is impossible, or slower than messages.
   bool get_directly(const layout& from, const layout& to, int proc, request_state* state);
-  /// Puts by RMA, and waits until the put is remotely complete. Returns false if RMA is impossible, or slower than
-  /// messages.
-  bool put_directly(const layout& from, const layout& to, int proc);
+  /// Puts by RMA. Returns false if RMA is impossible, or slower than messages.
+  bool put_directly(const layout& from, const layout& to, int proc, put_return when);
   /// The remote memory for an RMA transfer between these layouts; empty if RMA is impossible, or slower than messages.
   std::optional<far_memory::place> direct_place(const layout& far, const layout& here, int proc, size_t least_size);
   /// Waits if too many bytes of gets are under way from a process.
   void limit(int proc, size_t bytes);
   void begin_fence(int proc, request_state& state);
-  void wait_for_acknowledgements(int proc);
+  /// Waits for acknowledgements, and for direct puts.
+  void wait_for_puts(int proc);
 
   link& link_;
   call_table calls_;
-  request_state all_gets_;
+  request_state all_gets_, all_direct_puts_;
   std::unique_ptr<process[]> procs_;
   far_memory known_;
   const std::unique_ptr<direct_end> direct_end_;

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t at_once = size_t{64} << 10, under_way = size_t{8} << 20;
 /// Least number of bytes of a get by RMA, and of each of its contiguous parts. Messages are faster for smaller ones.
 constexpr size_t least_direct = size_t{64} << 10, least_direct_part = size_t{8} << 10;
-/// Likewise for puts. A put by RMA waits for a round trip, so that later requests need not wait for it.
+/// Likewise for puts. Without order, a put by RMA waits for a round trip, so that later requests need not wait for it.
 constexpr size_t least_direct_put = size_t{256} << 10;
 }  // namespace
 
@@ -64,6 +64,9 @@ bool remote::get_directly(const layout& from, const layout& to, int proc, reques
   const core_layout there(from), here(to);
   if (!there.exists() || !here.exists()) return false;
   process& p = procs_[proc];
+  // Networks order puts, but not gets behind puts. A get as a message would not have to wait, but takes longer.
+  if (p.direct_puts.pending.load(std::memory_order_acquire) != 0)                                // A1
+    link_.wait(-1, [&] { return p.direct_puts.pending.load(std::memory_order_acquire) == 0; });  // A1
   const uint32_t token = calls_.begin(proc, {}, 0, {state, &p.gets, &all_gets_, &p.direct_gets});
   try {
     link_.get(proc, to.base, here.get(), from.size(), place->key, place->offset, there.get(),
@@ -75,17 +78,22 @@ bool remote::get_directly(const layout& from, const layout& to, int proc, reques
   return true;
 }
 
-bool remote::put_directly(const layout& from, const layout& to, int proc) {
+bool remote::may_return_early(size_t bytes) const {
+  return bytes >= least_direct_put && link_.puts_directly(true) && link_.keeps_puts_in_order();
+}
+
+bool remote::put_directly(const layout& from, const layout& to, int proc, put_return when) {
   // The put must overtake neither unlocks and notifications, which have no acknowledgements, nor gets, whose requests
   // may not have arrived.
-  const process& p = procs_[proc];
+  process& p = procs_[proc];
   if (p.told.load(std::memory_order_relaxed) || p.gets.pending.load(std::memory_order_acquire) != 0) return false;
   const auto place = direct_place(to, from, proc, least_direct_put);
   if (!place) return false;
   const core_layout there(to), here(from);
   if (!there.exists() || !here.exists()) return false;
-  request_state state;
-  const uint32_t token = calls_.begin(proc, {}, 0, {&state});
+  const bool early = when.early && link_.keeps_puts_in_order();
+  request_state own;
+  const uint32_t token = calls_.begin(proc, {}, 0, {early ? when.state : &own, &p.direct_puts, &all_direct_puts_});
   try {
     link_.put(proc, from.base, here.get(), to.size(), place->key, place->offset, there.get(),
               lci::comp_t(direct_end_.get()), reinterpret_cast<void*>(uintptr_t{token}));
@@ -93,7 +101,7 @@ bool remote::put_directly(const layout& from, const layout& to, int proc) {
     calls_.drop(token);
     throw;
   }
-  wait(state, proc);
+  if (!early) wait(own, proc);
   return true;
 }
 

@@ -20,9 +20,9 @@ std::byte* here(context& c, int proc, const layout& l) {
 
 }  // namespace
 
-void put(context& c, const strided_arguments& a, addition what) {
+void put(context& c, const strided_arguments& a, addition what, put_return when) {
   const pair p = strided_pair(a.dst, a.dst_strides, a.src, a.src_strides, a.counts, a.levels);
-  if (!c.mem.is_near(a.proc)) return c.far.put(p.from, p.to, a.proc, what);
+  if (!c.mem.is_near(a.proc)) return c.far.put(p.from, p.to, a.proc, what, when);
   std::byte* const to = here(c, a.proc, p.to);
   if (!what.adds) return copy_blocks(p, to);
   const ptrdiff_t shift = p.to.base - to;  // to addresses at the owner
@@ -46,12 +46,12 @@ void get(context& c, const strided_arguments& a, request_state* state) {
   copy_blocks(p, p.to.base);
 }
 
-void put(context& c, const armci_giov_t* list, int n, int proc, addition what) {
+void put(context& c, const armci_giov_t* list, int n, int proc, addition what, put_return when) {
   for (int k = 0; k < n; ++k) {
     const armci_giov_t& v = list[k];
     const auto bytes = static_cast<size_t>(v.bytes), count = static_cast<size_t>(v.ptr_array_len);
     if (!c.mem.is_near(proc)) {
-      c.far.put_list(v.src_ptr_array, v.dst_ptr_array, count, bytes, proc, what);
+      c.far.put_list(v.src_ptr_array, v.dst_ptr_array, count, bytes, proc, what, when);
       continue;
     }
     std::optional<accumulation> sum;

@@ -50,6 +50,7 @@ device::device(context& c, size_t eager_size)
   limits_.max_inject = limits_.max_send = std::min(eager_size, sockets::largest_content);
   limits_.max_rma = std::min(c.attr().max_msg_size, sockets::largest_content);
   limits_.rma = limits_.put_imm = limits_.put_then_send_ordered = limits_.ordered = true;
+  limits_.max_ordered_put = limits_.max_rma;  // the one link to a peer carries everything in posting order
   events_ = new_epoll(c.events(), context_mark, wake_.fd(), wake_mark);
   context_.flusher().add(*this);
   number_ = context_.add(*this, eager_size);

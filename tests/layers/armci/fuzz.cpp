@@ -5,102 +5,12 @@
 #include <armci.h>
 
 #include <algorithm>
-#include <random>
 
-#include "tests/layers/armci/ranks.hpp"
+#include "tests/layers/armci/fuzz_model.hpp"
+
+using namespace armci_fuzz;
 
 namespace {
-
-constexpr size_t part = 3 << 20, shared_numbers = 4096, n_counters = 16;
-
-struct world {
-  int me, n;
-  std::vector<char*> bases;              // of all ranks: parts, then shared doubles, then shared longs, then counters
-  std::vector<std::vector<char>> model;  // of my part of each rank
-  std::vector<double> doubles;           // what I have added, by rank and index
-  std::vector<long> longs, counted;
-  std::mt19937_64 random;
-
-  char* mine(int proc) const { return bases[static_cast<size_t>(proc)] + static_cast<size_t>(me) * part; }
-  double* shared_doubles(int proc) const {
-    return reinterpret_cast<double*>(bases[static_cast<size_t>(proc)] + static_cast<size_t>(n) * part);
-  }
-  long* shared_longs(int proc) const { return reinterpret_cast<long*>(shared_doubles(proc) + shared_numbers); }
-  long* counters(int proc) const { return shared_longs(proc) + shared_numbers; }
-  size_t up_to(size_t most) { return random() % (most + 1); }
-};
-
-/// Sizes around each switch of protocol: an injected message, a packet, a request of a get, what is under way at once.
-size_t some_size(world& w) {
-  constexpr size_t edges[] = {8, 64, 128, 4096, 8000, 8192, 16384, 65536, 131072, 1 << 20};
-  switch (w.up_to(9)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-      return 1 + w.up_to(63);
-    case 4:
-    case 5:
-    case 6: {
-      const size_t e = edges[w.up_to(w.up_to(30) == 0 ? 9 : 6)];
-      return e - 40 + w.up_to(80) + (e < 64 ? 40 : 0);
-    }
-    default:
-      return 1 + w.up_to(3000);
-  }
-}
-
-/// A random array section within `room` bytes: counts, and two sets of strides.
-struct section {
-  int levels, counts[9], there[8], here[8];
-  size_t size, extent_there, extent_here;
-};
-section some_section(world& w, size_t unit) {
-  section s{};
-  s.levels = static_cast<int>(w.up_to(3));
-  s.counts[0] = static_cast<int>(unit * (1 + w.up_to(w.up_to(3) == 0 ? 200 : 12)));
-  size_t there = static_cast<size_t>(s.counts[0]), here = there;
-  s.size = there;
-  for (int i = 0; i < s.levels; ++i) {
-    s.counts[i + 1] = static_cast<int>(1 + w.up_to(i == 0 ? 40 : 4));
-    s.there[i] = static_cast<int>(there + unit * w.up_to(w.up_to(1) * 6));
-    s.here[i] = static_cast<int>(here + unit * w.up_to(w.up_to(1) * 6));
-    there = static_cast<size_t>(s.there[i]) * static_cast<size_t>(s.counts[i + 1]);
-    here = static_cast<size_t>(s.here[i]) * static_cast<size_t>(s.counts[i + 1]);
-    s.size *= static_cast<size_t>(s.counts[i + 1]);
-  }
-  s.extent_there = there;
-  s.extent_here = here;
-  return s;
-}
-/// Calls f(offset there, offset here) for each block.
-template <class F>
-void each_block(const section& s, F f, int level = -1, size_t there = 0, size_t here = 0) {
-  if (level == -1) level = s.levels;
-  if (level == 0) return f(there, here);
-  for (int i = 0; i < s.counts[level]; ++i)
-    each_block(s, f, level - 1, there + static_cast<size_t>(i) * static_cast<size_t>(s.there[level - 1]),
-               here + static_cast<size_t>(i) * static_cast<size_t>(s.here[level - 1]));
-}
-
-std::vector<char> some_bytes(world& w, size_t n) {
-  std::vector<char> b(n + 8);
-  for (size_t i = 0; i < n; i += 8) {
-    const uint64_t r = w.random();
-    std::memcpy(b.data() + i, &r, 8);
-  }
-  b.resize(n);
-  return b;
-}
-
-void check(const char* what, const char* got, const char* expected, size_t n) {
-  if (n > 0 && std::memcmp(got, expected, n) != 0) {
-    size_t i = 0;
-    while (got[i] == expected[i]) ++i;
-    armci_test::fail(__FILE__, __LINE__,
-                     std::string(what) + " of " + std::to_string(n) + " bytes: wrong at " + std::to_string(i));
-  }
-}
 
 void put_contiguous(world& w, int proc) {
   const size_t n = std::min(some_size(w), part), at = w.up_to(part - n);
@@ -315,6 +225,65 @@ void large_put(world& w, int proc) {
   check("get after a large put", got.data(), m, n);
 }
 
+/// Large puts without waits, which may be under way together by RMA and overlap, then a request that must not overtake
+/// them.
+void burst_of_large_puts(world& w, int proc) {
+  if (w.up_to(3) != 0) EXPECT_EQ(ARMCI_Fence(proc), 0);  // else they may be messages
+  const size_t all = (512 << 10) + 8 * w.up_to(20000), at = w.up_to((part - all) / 8) * 8;
+  char* const m = w.model[static_cast<size_t>(proc)].data() + at;
+  std::vector<std::vector<char>> sources;
+  std::vector<armci_hdl_t> handles(2 + w.up_to(4));
+  for (armci_hdl_t& h : handles) {
+    const size_t n = (256 << 10) + 8 * w.up_to(30000), skip = w.up_to((all - n) / 8) * 8;
+    armci_hdl_t* const handle = w.up_to(2) == 0 ? nullptr : &h;
+    h = 0;
+    if (w.up_to(2) == 0) {  // rows
+      int row = 8192 + 8 * static_cast<int>(w.up_to(1000)), pitch = row + 8 * static_cast<int>(w.up_to(100));
+      int counts[] = {row, static_cast<int>(all) / pitch};
+      sources.push_back(some_bytes(w, static_cast<size_t>(row * counts[1])));
+      EXPECT_EQ(ARMCI_NbPutS(sources.back().data(), &row, w.mine(proc) + at, &pitch, counts, 1, proc, handle), 0);
+      for (int i = 0; i < counts[1]; ++i)
+        std::memcpy(m + static_cast<size_t>(i) * static_cast<size_t>(pitch),
+                    sources.back().data() + static_cast<size_t>(i) * static_cast<size_t>(row),
+                    static_cast<size_t>(row));
+    } else {
+      sources.push_back(some_bytes(w, n));
+      EXPECT_EQ(ARMCI_NbPut(sources.back().data(), w.mine(proc) + at + skip, static_cast<int>(n), proc, handle), 0);
+      std::copy(sources.back().begin(), sources.back().end(), m + skip);
+    }
+  }
+  std::vector<char> got(all);
+  switch (w.up_to(4)) {
+    case 0:
+      add_longs(w, proc, at + all / 16 * 8, 8);
+      break;
+    case 1: {
+      const auto over = some_bytes(w, 40000);
+      EXPECT_EQ(ARMCI_Put(const_cast<char*>(over.data()), w.mine(proc) + at, 40000, proc), 0);
+      std::memcpy(m, over.data(), 40000);
+      break;
+    }
+    case 2: {
+      long mine = static_cast<long>(w.random()), expected;
+      const long sent = mine;
+      std::memcpy(&expected, m + all / 16 * 8, 8);
+      EXPECT_EQ(ARMCI_Rmw(ARMCI_SWAP_LONG, &mine, w.mine(proc) + at + all / 16 * 8, 0, proc), 0);
+      EXPECT_EQ(mine, expected);
+      std::memcpy(m + all / 16 * 8, &sent, 8);
+      break;
+    }
+    case 3:
+      EXPECT_EQ(ARMCI_Fence(proc), 0);
+      break;
+    default:
+      break;
+  }
+  EXPECT_EQ(ARMCI_Get(w.mine(proc) + at, got.data(), static_cast<int>(all), proc), 0);
+  check("get after large puts", got.data(), m, all);
+  for (armci_hdl_t& h : handles) EXPECT_EQ(ARMCI_Wait(&h), 0);
+  EXPECT_EQ(w.up_to(1) == 0 ? ARMCI_WaitAll() : ARMCI_WaitProc(proc), 0);
+}
+
 /// To numbers that all use: the sum of all is checked at the end. Small integers, which doubles add exactly.
 void accumulate_shared(world& w, int proc) {
   const size_t n = 1 + w.up_to(w.up_to(3) == 0 ? shared_numbers - 1 : 30), at = w.up_to(shared_numbers - n);
@@ -447,6 +416,8 @@ void run(long operations, unsigned long seed) {
           large_get(w, proc);
         else if (choice == 2)
           large_put(w, proc);
+        else if (choice == 3)
+          burst_of_large_puts(w, proc);
         break;
       default:
         EXPECT_EQ(w.up_to(1) == 0 ? ARMCI_Fence(proc) : ARMCI_AllFence(), 0);

@@ -1,6 +1,5 @@
 """Operations between processes that can't see each other, as on different hosts: the network moves all bytes, also
-those of large gets. (With LCI_ATTR_RANKS_PER_HOST, the core still copies directly where it can.) Each process has process
-and mount namespaces of its own."""
+those of large gets. Each process has process and mount namespaces of its own."""
 
 import os
 import shutil
