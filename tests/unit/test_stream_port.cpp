@@ -111,7 +111,7 @@ struct pair_of_ports {
   void connect() {
     int fds[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-    for (int i = 0; i < 2; ++i) streams[i] = &ports[i]->open(i, net::socket_handle(fds[i]));
+    for (int i = 0; i < 2; ++i) streams[i] = &ports[i]->open(i, i == 0, net::socket_handle(fds[i]));
   }
   void poll(int rounds = 3) {
     for (int k = 0; k < rounds; ++k)
@@ -286,7 +286,7 @@ TEST_CASE("a stream whose beginning makes no sense fails", "[peers]") {
   int fds[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
   const net::socket_handle other(fds[1]);
-  p.streams[0] = &p.ports[0]->open(7, net::socket_handle(fds[0]));
+  p.streams[0] = &p.ports[0]->open(7, true, net::socket_handle(fds[0]));
   const std::string garbage(288, 'x');
   const bool is_short = GENERATE(false, true);
   REQUIRE(send(other.get(), garbage.data(), is_short ? 100 : 288, 0) > 0);

@@ -20,7 +20,6 @@ namespace lci::network::outside {
 
 namespace {
 
-constexpr char leaving = 'L';  // the close notification
 constexpr std::chrono::milliseconds check_interval{50};
 // When a process ends, the kernel closes its sockets one after the other, so links may end before the control socket.
 constexpr std::chrono::seconds longest_doubt{1};
@@ -276,7 +275,8 @@ void context::call_link(int peer, uint16_t number) {
 void context::give_link(int peer, uint16_t number, socket_handle socket) {
   peer_state& p = at(peer);
   for (device* d : devices_)
-    if (d->number() == number) return d->note_link(peer, p.generation, p.largest, p.network, std::move(socket));
+    if (d->number() == number)
+      return d->note_link({peer, p.generation, p.largest, p.network, p.called, std::move(socket)});
   if (p.parked.size() < most_parked) p.parked.emplace(number, std::move(socket));
 }
 
@@ -362,7 +362,7 @@ uint16_t context::add(device& d, size_t eager_size) {
     if (p.called) call_link(peer, number);
     if (p.now != phase::connected) continue;
     if (const auto parked = p.parked.find(number); parked != p.parked.end()) {
-      d.note_link(peer, p.generation, p.largest, p.network, std::move(parked->second));
+      d.note_link({peer, p.generation, p.largest, p.network, p.called, std::move(parked->second)});
       p.parked.erase(parked);
     }
   }
@@ -374,93 +374,7 @@ void context::remove(device& d) {
   devices_.erase(std::remove(devices_.begin(), devices_.end(), &d), devices_.end());
 }
 
-// --- ends ---
-
-void context::on_trouble(int peer, uint32_t generation, const char* reason, bool at_once) {
-  const std::lock_guard guard(mutex_);
-  peer_state& p = at(peer);
-  if (p.now != phase::connected || p.generation != generation) return;
-  if (p.trouble.empty()) p.since = clock::now();
-  p.trouble = reason;
-  if (!at_once) return;
-  log_warning("tcp: rank " + std::to_string(peer) + ", a peer outside of the job, is disconnected: " + reason);
-  begin_end(peer, departure::died);
-}
-
-void context::read_control(int peer) {
-  char bytes[16];
-  const ssize_t n = recv(at(peer).control.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n < 0)
-    log_warning("tcp: the connection with rank " + std::to_string(peer) +
-                ", a peer outside of the job, has failed: " + std::strerror(errno));
-  if (at(peer).now == phase::connected)
-    return begin_end(peer, n > 0 && bytes[0] == leaving ? departure::left : departure::died);
-  drop_link_calls(peer);
-  fail(peer, contact::state::gone, "the runtime at " + at(peer).address + " has closed the connection");
-}
-
-void context::disconnect(int peer) {
-  const std::lock_guard guard(mutex_);
-  if (static_cast<size_t>(peer - first()) >= peers_.size()) return;
-  peer_state& p = at(peer);
-  switch (p.now) {
-    case phase::idle:
-      return;
-    case phase::calling:
-      introductions_.hang_up(p.call);
-      controls_.erase(p.call);
-      return finish(peer, departure::disconnected);
-    case phase::linking:
-      send_short(p.control.get(), std::string(1, leaving));
-      drop_link_calls(peer);
-      return finish(peer, departure::disconnected);
-    case phase::unsuccessful:
-    case phase::over:
-      return finish(peer, departure::disconnected);
-    case phase::connected:
-      send_short(p.control.get(), std::string(1, leaving));
-      return begin_end(peer, departure::disconnected);
-    case phase::ending:
-      p.released = true;
-      return;
-  }
-}
-
-void context::begin_end(int peer, departure how) {
-  peer_state& p = at(peer);
-  live_[static_cast<size_t>(peer - first())].store(0, std::memory_order_release);
-  p.now = phase::ending;
-  p.how = how;
-  p.released = how == departure::disconnected;
-  p.control = socket_handle();
-  p.parked.clear();
-  drop_link_calls(peer);
-  p.devices_left = static_cast<int>(devices_.size());
-  if (p.devices_left == 0) return finish(peer, how);
-  for (device* d : devices_) d->note_end(peer, p.generation, how);
-}
-
-void context::drop_link_calls(int peer) {
-  for (auto link = links_.begin(); link != links_.end();) {
-    if (link->second.peer == peer) introductions_.hang_up(link->first);
-    link = link->second.peer == peer ? links_.erase(link) : std::next(link);
-  }
-}
-
-void context::dealt_with(int peer) {
-  const std::lock_guard guard(mutex_);
-  peer_state& p = at(peer);
-  if (p.now == phase::ending && --p.devices_left == 0) finish(peer, p.how);
-}
-
-void context::finish(int peer, departure how) {
-  peer_state& p = at(peer);
-  const bool to_program = how != departure::disconnected && !p.released;
-  p = {};
-  p.now = to_program ? phase::over : phase::idle;
-  book_->retire(peer, to_program ? how : departure::disconnected);
-}
+// --- polling ---
 
 void context::look() {
   const std::unique_lock guard(mutex_, std::try_to_lock);

@@ -100,6 +100,7 @@ class context final : public outside_context, private introductions_owner {
     int peer;
     uint16_t device;
   };
+  static constexpr char leaving = 'L';  // the close notification
   static constexpr int over_tcp = -1;
   static constexpr uint64_t listener_mark = uint64_t{3} << 32, control_mark = uint64_t{4} << 32;  // plus an index
 

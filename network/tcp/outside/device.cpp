@@ -94,9 +94,9 @@ registration device::register_memory(void* base, size_t size) {
 
 // --- notifications by the context ---
 
-void device::note_link(int peer, uint32_t generation, uint32_t largest, int network, socket_handle socket) {
+void device::note_link(new_link made) {
   // Handle the notes at once if possible, so that messages that are posted next are sent before a disconnect().
-  note n{peer, generation, false, largest, network, std::move(socket), departure::left, {}};
+  note n{made.peer, made.generation, false, std::move(made), departure::left, {}};
   if (!take_link(n)) {
     std::lock_guard guard(notes_lock_);
     notes_.push_back(std::move(n));
@@ -108,7 +108,7 @@ void device::note_link(int peer, uint32_t generation, uint32_t largest, int netw
 void device::note_end(int peer, uint32_t generation, departure how) {
   {
     std::lock_guard guard(notes_lock_);
-    notes_.push_back({peer, generation, true, 0, -1, {}, how, clock::now() + last_messages});
+    notes_.push_back({peer, generation, true, {}, how, clock::now() + last_messages});
     any_notes_.store(true, std::memory_order_release);
   }
   wake_.set();
@@ -177,15 +177,15 @@ bool device::take_link(note& n) {
   }
   if (!s.open || s.generation != n.generation || s.way) return true;  // no peer makes two
   // Fails only for lack of resources; then a later poll tries again.
-  if (n.network < 0) {
-    if (!watch(events_.get(), n.socket.get(), EPOLLIN, static_cast<uint64_t>(n.peer), true)) return false;
-    s.way = link(std::move(n.socket));
+  if (n.made.network < 0) {
+    if (!watch(events_.get(), n.made.socket.get(), EPOLLIN, static_cast<uint64_t>(n.peer), true)) return false;
+    s.way = link(std::move(n.made.socket));
   } else {
-    stream_port& port = *ports_[static_cast<size_t>(n.network)];
-    s.way = link(port, port.open(n.peer, std::move(n.socket)));
+    stream_port& port = *ports_[static_cast<size_t>(n.made.network)];
+    s.way = link(port, port.open(n.peer, n.made.called, std::move(n.made.socket)));
     context_.flusher().notice();  // the stream begins also if nobody polls
   }
-  s.largest = n.largest;
+  s.largest = n.made.largest;
   s.over = s.closed = false;
   n_links_.fetch_add(1, std::memory_order_relaxed);
   return true;

@@ -49,8 +49,16 @@ class device final : public outside_device, public bundling_device {
   // --- for the context ---
 
   uint16_t number() const { return number_; }
-  /// A link has been made: its socket; with a `network`, the stream that the socket's bytes announce.
-  void note_link(int peer, uint32_t generation, uint32_t largest, int network, socket_handle socket);
+  /// A link has been made.
+  struct new_link {
+    int peer = 0;
+    uint32_t generation = 0;
+    uint32_t largest = 0;  ///< bytes of the peer's longest message
+    int network = -1;  ///< of the context's networks, for the stream that the socket announces; -1: the socket itself
+    bool called = false;  ///< by this side
+    socket_handle socket;
+  };
+  void note_link(new_link made);
   void note_end(int peer, uint32_t generation, departure how);
   /// Opens an endpoint of each network of the context that has none yet. Throws resource_error.
   void open_ports(const networks& all);
@@ -65,9 +73,7 @@ class device final : public outside_device, public bundling_device {
     int peer;
     uint32_t generation;
     bool is_end;
-    uint32_t largest = 0;  // for a new link: bytes of the peer's longest message
-    int network = -1;      // for a new link over datagrams: of the context's networks
-    socket_handle socket;  // for a new link
+    new_link made;  // for a new link
     departure how = departure::left;
     clock::time_point until;  // for an end: time limit for the peer's last messages
   };
@@ -173,12 +179,12 @@ class device final : public outside_device, public bundling_device {
   wake_event wake_;
   sockets::chunk_pool chunks_;
   sockets::region_table regions_;
+  /// The first n_ports_; the others are null. They exist longer than the links in slots.
+  std::array<std::unique_ptr<stream_port>, context::most_networks> ports_;
   std::mutex slots_mutex_;
   std::vector<std::unique_ptr<slot>> owned_slots_;  // under slots_mutex_
   std::unique_ptr<std::atomic<slot*>[]> slots_;     // written under slots_mutex_
   uint16_t number_ = 0;
-
-  std::array<std::unique_ptr<stream_port>, context::most_networks> ports_;  // the first n_ports_; the others are null
 
   alignas(cache_line) std::atomic<slot*> recent_{nullptr};  // from which something was received last
   std::atomic<size_t> n_ports_{0};

@@ -43,11 +43,12 @@ struct offer_record {
 
 }  // namespace
 
-message_stream& stream_port::open(int peer, socket_handle socket) {
+message_stream& stream_port::open(int peer, bool begins, socket_handle socket) {
   std::lock_guard guard(lock_);
   auto made = std::make_unique<message_stream>();
   message_stream& s = *made;
   s.peer = peer;
+  s.begins = begins;
   s.number = next_number_;
   s.token = new_nonce();
   s.socket = std::move(socket);
@@ -123,7 +124,7 @@ ssize_t stream_port::write(message_stream& s, const iovec* from, int n) {
   size_t total = 0, used = 0;
   int i = 0;
   while (i < n && from[i].iov_len == 0) ++i;
-  while (i < n && s.is_open && s.sent - s.acknowledged < window) {
+  while (i < n && may_send(s) && s.sent - s.acknowledged < window) {
     datagram* const buffer = buffer_if_memory();
     if (buffer == nullptr) break;
     datagram& d = *buffer;
@@ -205,7 +206,7 @@ bool stream_port::send_short(message_stream& s, sequel what) {
 }
 
 bool stream_port::owes_acknowledgement(const message_stream& s) const {
-  if (!s.is_open || s.error != 0) return false;
+  if (!may_send(s)) return false;
   return s.taken - s.told >= window / 2 || (s.end_arrived && s.taken == s.arrived && s.told != s.taken);
 }
 
@@ -297,7 +298,7 @@ void stream_port::read_offer(message_stream& s) {
 
 void stream_port::advance(message_stream& s) {
   if (s.error == 0 && !s.is_open && !s.is_closed) read_offer(s);
-  if (s.error != 0 || !s.is_open) return;
+  if (!may_send(s)) return;
   if (s.greeting_due && send_short(s, sequel::none)) s.greeting_due = false;
   if (s.error == 0 && s.end_wanted && !s.end_sent && s.sent - s.acknowledged < window)
     s.end_sent = send_short(s, sequel::end);

@@ -35,6 +35,7 @@ struct message_stream {
   uint32_t their_number = 0;
   nonce their_token{};
   datagram_endpoint::address to = 0;
+  bool begins = false;  ///< sends the first datagram; the other end waits for it, so that only one of them connects
   uint32_t sent = 0, acknowledged = 0;  ///< datagrams sent, and those that the peer's reader has read
   uint32_t arrived = 0, taken = 0,
            told = 0;  ///< datagrams that have arrived, that were read, and that the peer knows of
@@ -58,8 +59,9 @@ class stream_port final : private datagram_sink {
 
   explicit stream_port(std::unique_ptr<datagram_endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
 
-  /// A new stream. `socket`: authenticated, without unread bytes. Throws resource_error.
-  message_stream& open(int peer, socket_handle socket);
+  /// A new stream. `begins`: true at one of its ends. `socket`: authenticated, without unread bytes. Throws
+  /// resource_error.
+  message_stream& open(int peer, bool begins, socket_handle socket);
   /// The link no longer uses the stream, which the port frees when nothing is outstanding.
   void close(message_stream& s);
 
@@ -101,6 +103,7 @@ class stream_port final : private datagram_sink {
   void mark_ready(message_stream& s);
   void mark_busy(message_stream& s);
   void drop_unread(message_stream& s);
+  static bool may_send(const message_stream& s) { return s.error == 0 && s.is_open && (s.begins || s.heard); }
   bool owes_acknowledgement(const message_stream& s) const;
   bool may_free(const message_stream& s) const;
   void advance_all();
