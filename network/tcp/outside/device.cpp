@@ -337,14 +337,17 @@ bool device::flushed() {
 void device::sleep(int64_t timeout_us, bool parked) {
   if (timeout_us <= 0) return;
   flush_all();
+  bool is_woken = true;
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   if (!deferred_.any() && !any_notes_.load(std::memory_order_acquire)) {
     sleep_set events(std::min(timeout_us, parked ? timeout_us : longest_sleep_us));
     for (size_t i = 0; i < n_ports_.load(std::memory_order_acquire); ++i) events.limit(ports_[i]->longest_sleep_us());
     events.add(events_.get());
-    events.sleep();
+    is_woken = events.sleep();
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  // Who sleeps again and again without an event makes the progress that has none.
+  if (!is_woken) advance_ports();
 }
 
 }  // namespace lci::network::outside
