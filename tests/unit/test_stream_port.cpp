@@ -214,6 +214,21 @@ TEST_CASE("the end of a stream follows all bytes, and the sender learns that the
   CHECK(p.ports[0]->is_read(*p.streams[0]));
 }
 
+TEST_CASE("an end that was read is acknowledged although the reader gives the stream up", "[peers]") {
+  pair_of_ports p;
+  p.poll();
+  p.ports[0]->end(*p.streams[0]);
+  p.office.refused = 1;  // the acknowledgement
+  p.ports[1]->poll(nullptr);
+  CHECK(p.read(1) == "$");
+  p.ports[1]->abort(*p.streams[1]);
+  CHECK(p.write(1, "x") == -1);
+  CHECK(errno == EPIPE);
+  p.ports[1]->close(*p.streams[1]);
+  p.poll();
+  CHECK(p.ports[0]->is_read(*p.streams[0]));
+}
+
 TEST_CASE("datagrams of strangers and of former streams are dropped", "[peers]") {
   pair_of_ports p;
   p.poll();

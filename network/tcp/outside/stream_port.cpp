@@ -119,7 +119,7 @@ ssize_t stream_port::read(message_stream& s, const iovec* to, int n) {
 ssize_t stream_port::write(message_stream& s, const iovec* from, int n) {
   const attempt lock(lock_);
   if (lock.failed()) return errno = EAGAIN, -1;
-  if (s.error != 0) return errno = s.error, -1;
+  if (s.error != 0 || s.is_cut) return errno = s.error != 0 ? s.error : EPIPE, -1;
   const size_t room = endpoint_->longest() - sizeof(datagram_head);
   size_t total = 0, used = 0;
   int i = 0;
@@ -158,7 +158,9 @@ void stream_port::end(message_stream& s) {
 
 void stream_port::abort(message_stream& s) {
   std::lock_guard guard(lock_);
-  fail(s, ECONNABORTED);
+  // Who has read the end still acknowledges it.
+  s.is_cut = true;
+  if (!s.end_arrived) fail(s, ECONNABORTED);
 }
 
 bool stream_port::is_read(message_stream& s) {

@@ -43,6 +43,7 @@ struct message_stream {
   int under_way = 0;                           ///< sends that are not complete
   bool greeting_due = false;                   ///< the first datagram, by which the network connects
   bool end_wanted = false, end_sent = false, end_arrived = false;
+  bool is_cut = false;                     ///< nothing more is written
   int error = 0;                           ///< an errno: nothing can be sent or read any more
   bool has_news = false;                   ///< an end or an error that was not read
   bool is_ready = false, is_busy = false;  ///< in the port's lists
