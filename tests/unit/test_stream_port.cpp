@@ -68,7 +68,7 @@ class letters final : public net::datagram_endpoint {
     for (auto& box = at_.boxes[name_]; !box.empty(); ++n) {
       net::datagram& d = buffer();
       d.size = box.front().size();
-      std::memcpy(d.data, box.front().data(), d.size);
+      if (d.size > 0) std::memcpy(d.data, box.front().data(), d.size);
       box.pop_front();
       sink.on_datagram(d);
     }

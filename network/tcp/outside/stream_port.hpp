@@ -36,9 +36,9 @@ struct message_stream {
   nonce their_token{};
   datagram_endpoint::address to = 0;
   bool begins = false;  ///< sends the first datagram; the other end waits for it, so that only one of them connects
-  uint32_t sent = 0, acknowledged = 0;  ///< datagrams sent, and those that the peer's reader has read
-  uint32_t arrived = 0, taken = 0,
-           told = 0;  ///< datagrams that have arrived, that were read, and that the peer knows of
+  uint32_t sent = 0, acknowledged = 0;         ///< datagrams sent, and those that the peer's reader has read
+  uint32_t arrived = 0, taken = 0;             ///< datagrams that have arrived, and that were read
+  uint32_t told = 0;                           ///< the value of `taken` that the peer knows
   datagram *first = nullptr, *last = nullptr;  ///< not read yet
   int under_way = 0;                           ///< sends that are not complete
   bool greeting_due = false;                   ///< the first datagram, by which the network connects
@@ -51,8 +51,8 @@ struct message_stream {
   std::chrono::steady_clock::time_point closed_at;
 };
 
-/// The streams of a device over one endpoint. Thread-safe; no method but open() and close() waits for the lock, and
-/// those only for a moment.
+/// The streams of a device over one endpoint. Thread-safe. No method waits for a peer, and reads, writes and polls don't
+/// wait for the lock either.
 class stream_port final : private datagram_sink {
  public:
   /// The most streams that poll() names.
