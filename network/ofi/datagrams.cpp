@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <new>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "lib/base/log.hpp"
+#include "network/common/liveness_socket.hpp"
 #include "network/ofi/fabric.hpp"
 #include "network/ofi/memory.hpp"
 #include "network/ofi/provider.hpp"
@@ -22,6 +24,19 @@ constexpr size_t longest_datagram = 8192;
 constexpr size_t receives = 128, sends = 256;
 constexpr size_t completions_at_a_time = 32;
 constexpr size_t expected_peers = 64;
+
+/// Whether a peer's endpoint may have this name. After an invalid name, ofi_rxm of libfabric 1.17 takes no other one.
+bool is_valid(const std::string& name, const std::string& own, uint32_t format) {
+  if (name.size() != own.size()) return false;
+  if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6) return true;
+  sockaddr_storage theirs{}, ours{};
+  std::memcpy(&theirs, name.data(), std::min(name.size(), sizeof theirs));
+  std::memcpy(&ours, own.data(), std::min(own.size(), sizeof ours));
+  if (theirs.ss_family != ours.ss_family || length_of(theirs) > name.size()) return false;
+  if (theirs.ss_family == AF_INET6) return reinterpret_cast<const sockaddr_in6&>(theirs).sin6_port != 0;
+  const auto& four = reinterpret_cast<const sockaddr_in&>(theirs);
+  return theirs.ss_family == AF_INET && four.sin_port != 0 && four.sin_addr.s_addr != 0;
+}
 
 class datagram_fabric final : public datagram_network {
  public:
@@ -137,7 +152,8 @@ datagram_endpoint::address datagrams::add_peer(const std::string& name) {
   // Providers read as many bytes as their names have.
   std::string bytes = name;
   bytes.resize(longest_name, '\0');
-  if (fi_av_insert(addresses_.get(), bytes.data(), 1, &peer, 0, nullptr) != 1 || peer == FI_ADDR_NOTAVAIL)
+  if (!is_valid(name, this->name(), info_->addr_format) ||
+      fi_av_insert(addresses_.get(), bytes.data(), 1, &peer, 0, nullptr) != 1 || peer == FI_ADDR_NOTAVAIL)
     throw resource_error("ofi: " + fabric_.provider().name() + " does not take the name of a peer's endpoint");
   return peer;
 }

@@ -100,6 +100,9 @@ class PeersOverLibfabric(PeersTest):
         near = self.begin('victim', *self.where, 1)
         for process, ports in ((fabric, 2), (near, 0)):
             self.assertEqual(process.stdout.readline(), 'ready\n')
+            end = time.monotonic() + PATIENCE  # the first message makes the provider's connection
+            while self.tcp_connections(process) < ports and time.monotonic() < end:
+                time.sleep(0.01)
             self.assertGreaterEqual(self.tcp_connections(process), ports)
         self.assertEqual(self.tcp_connections(near), 0)
         for process in (fabric, near):
