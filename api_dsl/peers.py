@@ -9,7 +9,7 @@ _OURS = "ours"
 OPERATIONS = (
     Op("get_address", "std::string",
        "Returns the text with which runtimes of other processes connect to this one, whose attribute `max_peers` "
-       "must leave room for them: `tcp://HOST:PORT` if the attribute `peer_listen` is set, else `shm://...` for "
+       "must leave room for them: a URL of the attribute `peer_listen` if that is set, else `shm://...` for "
        "processes of the same user on this host. It is printable, without blanks, and valid as long as the runtime; the "
        "program passes it to the other processes. Thread-safe.",
        (), (a.runtime, a.net_context), source=_OURS, group=_G, result="The address."),
@@ -17,9 +17,10 @@ OPERATIONS = (
        "Connects with the runtime of an address. Each side gets an id of the other, which posts take as `rank`; both "
        "sides must make progress. Each connection has ids of its own. Without a completion object the call blocks, "
        "and throws peer_failure_error if that process has ended or does not answer in time, resource_error if it "
-       "refuses. Peers at tcp://HOST:PORT that are on this host are reached by shared memory if they can be. A host's "
+       "refuses. Peers at tcp://HOST:PORT or ofi+PROVIDER://HOST:PORT that are on this host are reached by shared "
+       "memory if they can be. A host's "
        "name is looked up by the calling thread, which may take long. Thread-safe.",
-       (A("address", "std::string", "The result of get_address() there, or tcp://HOST:PORT of its `peer_listen`."),),
+       (A("address", "std::string", "The result of get_address() there, or a URL of its `peer_listen`."),),
        (a.runtime, a.device,
         A("local_comp", "comp_t", "Signalled once with the id as `rank`, or with `fatal`; empty: the call blocks.",
           "comp_t()", may_be_empty=True),

@@ -112,12 +112,14 @@ net_context = Resource(
           "are not watched. Watched are peers that this rank has exchanged something with.",
           "30", source=_OURS, minimum=0, maximum=86400),
         A("peer_listen", "std::string",
-          "Where peers outside of the job can reach this runtime over TCP, beside shared memory: `tcp://HOST:PORT`, or "
-          "several of them separated by commas. HOST is an address of this host in digits (IPv6 in brackets) or a "
+          "Where peers outside of the job can reach this runtime, beside shared memory: `tcp://HOST:PORT`, or "
+          "`ofi+PROVIDER://HOST:PORT` for libfabric's provider of that name, or several of them separated by commas. "
+          "HOST is an address of this host in digits (IPv6 in brackets) or a "
           "name; 0.0.0.0 and [::] are all addresses. PORT 0: a free one, see `get_address`. Empty: not at all.", "",
           source=_OURS),
         A("peer_auth", "std::string",
-          "How peers outside of the job prove over TCP who they are, both to each other and before anything else: "
+          "How peers outside of the job prove over TCP and libfabric who they are, both to each other and before "
+          "anything else: "
           "`secret`: by the key in `peer_key_file` (HMAC-SHA256 over fresh random bytes of both; needs libcrypto); "
           "`munge`: by the munged of each host, to which both must belong to the same user (needs libmunge); "
           "`none`: not at all, any process that can connect may; empty: by the key if there is one, else not at all, "

@@ -4,6 +4,9 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
+#ifdef LCI_WITH_OFI
+#include "network/ofi/fabric.hpp"
+#endif
 #include "network/routed/choice.hpp"
 #include "network/routed/context.hpp"
 #include "network/routed/with_outside.hpp"
@@ -97,13 +100,23 @@ opened open_for_ranks(address_exchange& exchange, const net_context_attr_t& attr
   between.throw_none();
 }
 
+/// For peers outside of the job.
+datagram_opener datagrams() {
+#ifdef LCI_WITH_OFI
+  return ofi_datagrams;
+#else
+  return {};
+#endif
+}
+
 }  // namespace
 
 opened open_network(address_exchange& exchange, const net_context_attr_t& attr, bool outside) {
   opened made = open_for_ranks(exchange, attr);
   // The simulated hosts have peers of their own outside of the job.
   if (outside && made.backend != attr_backend_t::sim)
-    made.net = std::make_unique<routed::with_outside>(std::move(made.net), tcp_outside(attr, exchange.rank()));
+    made.net =
+        std::make_unique<routed::with_outside>(std::move(made.net), tcp_outside(attr, exchange.rank(), datagrams()));
   return made;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "network/ofi/device.hpp"
 
@@ -18,13 +19,6 @@ constexpr uint64_t posts_and_polls = LCI_NET_TRYLOCK_SEND | LCI_NET_TRYLOCK_RECV
 uint64_t calls_to_guard(const device_attr_t& attr, const provider& p) {
   if (p.one_call_at_a_time()) return posts_and_polls | LCI_NET_LOCK_MR;
   return attr.ofi_lock_mode | ((attr.ofi_lock_mode & LCI_NET_TRYLOCK_ENDPOINT) != 0 ? posts_and_polls : 0);
-}
-
-/// Closing an endpoint without an address vector crashes ofi_rxm of libfabric 1.17. So binding is tried twice, and if
-/// both attempts fail the endpoint stays open.
-int bind_addresses(fid_ep& endpoint, fid_av& addresses) {
-  const int first = fi_ep_bind(&endpoint, &addresses.fid, 0);
-  return first == 0 ? 0 : fi_ep_bind(&endpoint, &addresses.fid, 0);
 }
 
 }  // namespace
@@ -72,42 +66,16 @@ void device::open_endpoint(const device_attr_t& attr) {
   fi_info& info = *info_;
   info.tx_attr->size = std::min(info.tx_attr->size, attr.net_max_sends);
   info.rx_attr->size = std::min(info.rx_attr->size, attr.net_max_recvs);
-  const std::string where = " of " + provider_.name() + " on " + provider_.domain();
   const auto settings = library::settings();
-  fid_domain* domain = nullptr;
-  check(fi_domain(&context_.fabric(), &info, &domain, nullptr), "fi_domain" + where);
-  domain_.reset(domain);
-
-  fi_cq_attr cq{};
-  cq.format = FI_CQ_FORMAT_DATA;
-  cq.size = std::min(attr.net_max_cqes, info.tx_attr->size + info.rx_attr->size);
-  cq.wait_obj = FI_WAIT_FD;
-  fid_cq* queue = nullptr;
-  if (fi_cq_open(domain, &cq, &queue, nullptr) != 0) {
-    cq.wait_obj = FI_WAIT_NONE;
-    check(fi_cq_open(domain, &cq, &queue, nullptr), "fi_cq_open" + where);
-  }
-  queue_.reset(queue);
-  if (cq.wait_obj == FI_WAIT_FD && fi_control(&queue->fid, FI_GETWAIT, &wait_fd_) != 0) wait_fd_ = -1;
-
-  fi_av_attr av{};
-  av.type = FI_AV_TABLE;
-  av.count = static_cast<size_t>(context_.size());
-  fid_av* addresses = nullptr;
-  check(fi_av_open(domain, &av, &addresses, nullptr), "fi_av_open" + where);
-  addresses_.reset(addresses);
-
-  fid_ep* endpoint = nullptr;
-  check(fi_endpoint(domain, &info, &endpoint, nullptr), "fi_endpoint" + where);
-  endpoint_.reset(endpoint);
-  if (const int result = bind_addresses(*endpoint, *addresses); result != 0) {
-    (void)endpoint_.release();
-    check(result, "fi_ep_bind" + where);
-  }
-  check(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION), "fi_ep_bind" + where);
-  check(fi_ep_bind(endpoint, &queue->fid, FI_RECV), "fi_ep_bind" + where);
-  check(fi_enable(endpoint), "fi_enable" + where);
-  registrar_ = std::make_unique<registrar>(provider_, *domain, *endpoint);
+  endpoint_parts parts =
+      open_parts(context_.fabric(), info, std::min(attr.net_max_cqes, info.tx_attr->size + info.rx_attr->size),
+                 static_cast<size_t>(context_.size()), " of " + provider_.name() + " on " + provider_.domain());
+  domain_ = std::move(parts.domain);
+  queue_ = std::move(parts.queue);
+  addresses_ = std::move(parts.addresses);
+  endpoint_ = std::move(parts.endpoint);
+  wait_fd_ = parts.wait_fd;
+  registrar_ = std::make_unique<registrar>(provider_, *domain_, *endpoint_);
 }
 
 void device::set_limits(const device_attr_t& attr, size_t longest) {

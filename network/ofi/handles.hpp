@@ -45,4 +45,17 @@ inline void check(ssize_t result, const std::string& what) {
                        "); FI_LOG_LEVEL=warn makes libfabric say more");
 }
 
+/// An endpoint and what it needs, in the order in which libfabric requires them to be opened.
+struct endpoint_parts {
+  owned<fid_domain> domain;
+  owned<fid_cq> queue;
+  owned<fid_av> addresses;
+  owned<fid_ep> endpoint;
+  int wait_fd = -1;  ///< of the completion queue; -1: the provider has none
+};
+/// Opens them, and enables the endpoint. `completions`: entries of the queue; `peers`: expected number of addresses;
+/// `where`: for errors. Throws resource_error. The caller holds a window of library::settings().
+endpoint_parts open_parts(fid_fabric& fabric, fi_info& info, size_t completions, size_t peers,
+                          const std::string& where);
+
 }  // namespace lci::network::ofi

@@ -33,7 +33,8 @@ forced_modes forced_by(const std::string& text) {
 }
 
 /// All providers that could be used; null, with libfabric's error, if there is none.
-owned_info find(const std::string& name, const std::string& domain, bool delivery, uint64_t mr_modes, int& error) {
+owned_info find(const std::string& name, const std::string& domain, bool delivery, uint64_t mr_modes, int& error,
+                const std::string& source = "") {
   owned_info hints(library::get().dupinfo(nullptr));
   if (hints == nullptr) throw resource_error("ofi: fi_dupinfo: out of memory");
   hints->caps = FI_MSG | FI_RMA;
@@ -50,7 +51,10 @@ owned_info find(const std::string& name, const std::string& domain, bool deliver
   if (!domain.empty()) hints->domain_attr->name = strdup(domain.c_str());
   fi_info* all = nullptr;
   const auto settings = library::settings();
-  error = -library::get().getinfo(version, nullptr, nullptr, 0, hints.get(), &all);
+  const char* const node = source.empty() ? nullptr : source.c_str();
+  error = -library::get().getinfo(version, node, nullptr, node == nullptr ? 0 : FI_SOURCE, hints.get(), &all);
+  // Not every provider has IP addresses.
+  if (error != 0 && node != nullptr) error = -library::get().getinfo(version, nullptr, nullptr, 0, hints.get(), &all);
   return owned_info(error == 0 ? all : nullptr);
 }
 
@@ -113,19 +117,19 @@ std::string listed(const owned_info& all) {
 
 }  // namespace
 
-provider::provider(const net_context_attr_t& attr) {
+provider::provider(const net_context_attr_t& attr, const datagram_request& wanted) {
   if (const std::string& missing = library::get().missing; !missing.empty()) throw resource_error("ofi: " + missing);
-  const std::string &name = attr.ofi_provider_name, &domain = attr.device_name;
+  const std::string &name = wanted.provider, &domain = attr.device_name;
   const forced_modes forced = forced_by(attr.ofi_mr_mode);
   const uint64_t modes = forced.basic ? basic_mr_mode : known_mr_modes;
   int error = 0;
   // Delivery completion for puts is worth the other modes that a provider may need for it.
   bool delivery = true;
-  owned_info all = find(name, domain, delivery, modes, error);
+  owned_info all = find(name, domain, delivery, modes, error, wanted.source);
   if (is_refusal(error)) throw resource_error("ofi: " + refusal(error));
   if (best_of(all.get(), !name.empty(), domain) == nullptr) {
     delivery = false;
-    all = find(name, domain, delivery, modes, error);
+    all = find(name, domain, delivery, modes, error, wanted.source);
   }
   const fi_info* best = best_of(all.get(), !name.empty(), domain);
   if (best == nullptr) {
@@ -135,7 +139,7 @@ provider::provider(const net_context_attr_t& attr) {
     const owned_info elsewhere = find(name, "", false, known_mr_modes, ignored);
     const bool of_device = !domain.empty() && best_of(elsewhere.get(), !name.empty()) != nullptr;
     throw_invalid(
-        "alloc_net_context", of_device ? "device_name" : "ofi_provider_name", of_device ? domain : name,
+        wanted.operation, of_device ? "device_name" : wanted.argument, of_device ? domain : name,
         here.empty() ? "one of libfabric's providers of reliable datagrams: it has none here" : "one of: " + here,
         error == 0 ? "" : "libfabric says: " + error_text(error));
   }

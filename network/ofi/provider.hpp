@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lci/attributes.hpp"
+#include "network/common/datagrams.hpp"
 #include "network/fabric.hpp"
 #include "network/ofi/handles.hpp"
 
@@ -14,7 +15,10 @@ namespace lci::network::ofi {
 class provider {
  public:
   /// Selects the provider that the attributes ask for, or the best. Throws invalid_argument_error if there is none.
-  explicit provider(const net_context_attr_t& attr);
+  explicit provider(const net_context_attr_t& attr)
+      : provider(attr, {attr.ofi_provider_name, "", "alloc_net_context", "ofi_provider_name"}) {}
+  /// As above; the request says which one.
+  provider(const net_context_attr_t& attr, const datagram_request& wanted);
 
   fi_info& info() const { return *info_; }
   /// As libfabric names it, such as "tcp;ofi_rxm".

@@ -38,7 +38,7 @@ int with_outside::connect(const std::string& address) {
   if (far_->knows(address)) return far_->connect(address);
   if (near_->own_address().empty())
     throw_invalid("connect", "net_context", "of backend " + to_string(near_->backend()),
-                  "of shared memory for an address other than tcp://HOST:PORT",
+                  "of shared memory for an address other than tcp://HOST:PORT or ofi+PROVIDER://HOST:PORT",
                   "leave LCI_ATTR_BACKEND unset, or set LCI_ATTR_PEER_LISTEN at the peer and use its address");
   return near_->connect(address);
 }

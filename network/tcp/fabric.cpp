@@ -1,5 +1,7 @@
 #include "network/tcp/fabric.hpp"
 
+#include <utility>
+
 #include "network/tcp/context.hpp"
 #include "network/tcp/outside/context.hpp"
 
@@ -15,8 +17,8 @@ fabric tcp_fabric() {
           }};
 }
 
-std::unique_ptr<outside_context> tcp_outside(const net_context_attr_t& attr, int rank) {
-  return std::make_unique<outside::context>(attr, rank);
+std::unique_ptr<outside_context> tcp_outside(const net_context_attr_t& attr, int rank, datagram_opener opener) {
+  return std::make_unique<outside::context>(attr, rank, std::move(opener));
 }
 
 }  // namespace lci::network

@@ -37,7 +37,7 @@ class PeersTest(LaunchTest):
         server = self.begin('server', **env)
         self.where = server.stdout.readline().split()
         self.assertEqual(len(self.where), 2, 'the server did not start')
-        self.assertRegex(self.where[0], r'^(shm|tcp)://[!-~]+$')
+        self.assertRegex(self.where[0], r'^(shm|tcp|ofi\+[^:]+)://[!-~]+$')
         return server
 
     def ends_well(self, process):

@@ -10,6 +10,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/hash.hpp"
 #include "lib/base/log.hpp"
 #include "network/tcp/endpoint.hpp"
 #include "network/tcp/outside/device.hpp"
@@ -19,7 +20,6 @@ namespace lci::network::outside {
 
 namespace {
 
-constexpr char leaving = 'L';  // the close notification
 constexpr std::chrono::milliseconds check_interval{50};
 // When a process ends, the kernel closes its sockets one after the other, so links may end before the control socket.
 constexpr std::chrono::seconds longest_doubt{1};
@@ -31,12 +31,10 @@ constexpr size_t most_parked = 64;
 constexpr uint32_t largest_eager_message = uint32_t{1} << 24;
 
 /// A hash of the host part of a shared-memory address: equal for processes of the same host.
-uint64_t host_of(const std::string& near_address) {
+uint64_t host_number_of(const std::string& near_address) {
   const size_t begin = near_address.find("//");
   if (begin == std::string::npos) return 0;
-  const std::string host = near_address.substr(0, near_address.find('/', begin + 2));
-  uint64_t hash = 14695981039346656037u;  // FNV-1a: the same in all processes
-  for (const char c : host) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  const uint64_t hash = fnv1a(near_address.substr(0, near_address.find('/', begin + 2)));
   return hash == 0 ? 1 : hash;
 }
 
@@ -50,14 +48,15 @@ socket_handle new_epoll() {
 
 }  // namespace
 
-context::context(const net_context_attr_t& attr, int rank)
+context::context(const net_context_attr_t& attr, int rank, datagram_opener opener)
     : attr_(attr),
       rank_(rank),
       keys_(attr),
       identity_(new_nonce()),
       timeout_(static_cast<int64_t>(attr.peer_timeout * 1000)),
       events_(new_epoll()),
-      introductions_(*this, keys_, events_.get(), timeout_) {
+      introductions_(*this, keys_, events_.get(), timeout_),
+      networks_(std::move(opener)) {
   if (!attr.peer_listen.empty()) listen_at_all(attr.peer_listen);
 }
 
@@ -73,11 +72,13 @@ void context::listen_at_all(const std::string& urls) {
     const size_t end = std::min(urls.find(',', begin), urls.size());
     const std::string text = urls.substr(begin, end - begin);
     begin = end + 1;
-    sockaddr_storage where = resolve(parse_url(text, operation, "peer_listen"), operation).front();
+    const url u = parse_url(text, operation, "peer_listen");
+    sockaddr_storage where = resolve(u, operation).front();
     if (!is_loopback(where) && !keys_.may_leave_host())
       throw_invalid(operation, "peer_listen", '"' + text + '"', "an address of the loopback, such as tcp://127.0.0.1:0",
                     "any host may connect elsewhere: set peer_key_file to the path of a key, or peer_auth to none if "
                     "all hosts that reach this one may be trusted");
+    const int network = u.provider.empty() ? over_tcp : use({u.provider, host_of(where), operation, "peer_listen"});
     socket_handle listener(socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const int on = 1;  // a restarted server can listen on the port of its former connections
     setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -88,9 +89,9 @@ void context::listen_at_all(const std::string& urls) {
       throw resource_error("tcp: peers outside of the job can't be listened for at " + text + ": " +
                            std::strerror(errno) + "; port 0 takes a free one (LCI_ATTR_PEER_LISTEN)");
     // The address that most peers can reach.
-    if (address_.empty() || (!leaves_host && !is_loopback(where))) address_ = url_of(where);
+    if (address_.empty() || (!leaves_host && !is_loopback(where))) address_ = url_of(u.provider, where);
     leaves_host = leaves_host || !is_loopback(where);
-    listeners_.push_back(std::move(listener));
+    listeners_.push_back({std::move(listener), network, number_of_provider(u.provider)});
   }
   note_use();
 }
@@ -103,7 +104,7 @@ void context::open_to_external_peers(external_peer_book& book) {
 void context::set_near_address(const std::string& address) {
   if (address.size() > longest_address) return;
   near_address_ = address;
-  near_host_ = host_of(address);
+  near_host_ = host_number_of(address);
 }
 
 std::unique_ptr<outside_device> context::create_outside_device(size_t eager_size) {
@@ -136,7 +137,10 @@ int context::begin(const std::string& address, uint64_t host) {
   h.how = keys_.how();
   h.token = identity_;
   h.host = host;
+  h.network = number_of_provider(u.provider);
   const std::lock_guard guard(mutex_);
+  const int network =
+      u.provider.empty() ? over_tcp : use({u.provider, source_towards(where.front()), "connect", "address"});
   h.largest = largest_;
   const int peer = admit();
   if (peer < 0)
@@ -144,6 +148,8 @@ int context::begin(const std::string& address, uint64_t host) {
                          " peer ids are in use; disconnect some, or raise LCI_ATTR_MAX_PEERS");
   peer_state& p = at(peer);
   p.now = phase::calling;
+  p.network = network;
+  p.provider = h.network;
   p.called = true;
   p.where = where;
   p.address = address;
@@ -261,6 +267,7 @@ void context::call_link(int peer, uint16_t number) {
   h.how = keys_.how();
   h.device = number;
   h.token = p.token;
+  h.network = p.provider;
   links_[introductions_.next_call()] = {peer, number};
   introductions_.call(p.where, h, clock::now() + longest_link_call);
 }
@@ -268,17 +275,18 @@ void context::call_link(int peer, uint16_t number) {
 void context::give_link(int peer, uint16_t number, socket_handle socket) {
   peer_state& p = at(peer);
   for (device* d : devices_)
-    if (d->number() == number) return d->note_link(peer, p.generation, p.largest, std::move(socket));
+    if (d->number() == number)
+      return d->note_link({peer, p.generation, p.largest, p.network, p.called, std::move(socket)});
   if (p.parked.size() < most_parked) p.parked.emplace(number, std::move(socket));
 }
 
 // --- accepting ---
 
-void context::accept_some(const socket_handle& listener) {
+void context::accept_some(size_t listener) {
   for (int i = 0; i < most_accepted_at_once; ++i) {
-    socket_handle s(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    socket_handle s(accept4(listeners_[listener].socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (s.get() >= 0) {
-      introductions_.add_caller(std::move(s));
+      introductions_.add_caller(listener, std::move(s));
       continue;
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
@@ -289,14 +297,17 @@ void context::accept_some(const socket_handle& listener) {
   }
 }
 
-void context::on_caller(const hello& from, socket_handle socket) {
-  if (from.what == purpose::link) return take_link(from, std::move(socket));
+void context::on_caller(const hello& from, size_t at_listener, socket_handle socket) {
+  const listener& l = listeners_[at_listener];
+  if (from.what == purpose::link) return take_link(from, l.provider, std::move(socket));
   outcome m;
   m.largest = largest_;
   std::string address;
   int peer = -1;
   if (equal(from.token, identity_)) {
     m.what = verdict::self;
+  } else if (from.network != l.provider) {
+    m.what = verdict::other_network;
   } else if (!book_->accepts_external_peers()) {
     m.what = verdict::not_accepted;
   } else if (from.host != 0 && from.host == near_host_) {
@@ -311,15 +322,18 @@ void context::on_caller(const hello& from, socket_handle socket) {
   if (peer < 0) return;
   if (sent) {
     watch_host(socket, timeout_);
+    at(peer).network = l.network;
+    at(peer).provider = l.provider;
     establish(peer, std::move(socket), from.largest, m.token);
   }
   if (at(peer).now != phase::connected) finish(peer, departure::disconnected);
 }
 
-void context::take_link(const hello& from, socket_handle socket) {
+void context::take_link(const hello& from, uint64_t provider, socket_handle socket) {
   outcome m;
   const auto p = std::find_if(peers_.begin(), peers_.end(), [&](const peer_state& known) {
-    return known.now == phase::connected && !known.called && equal(known.token, from.token);
+    return known.now == phase::connected && !known.called && known.provider == provider && from.network == provider &&
+           equal(known.token, from.token);
   });
   if (p == peers_.end()) m.what = verdict::unknown;
   if (!send_short(socket.get(), encode(m)) || p == peers_.end()) return;
@@ -328,8 +342,15 @@ void context::take_link(const hello& from, socket_handle socket) {
 
 // --- devices ---
 
+int context::use(const datagram_request& wanted) {
+  const size_t index = networks_.index_of(attr_, wanted);
+  for (device* d : devices_) d->open_ports(networks_);
+  return static_cast<int>(index);
+}
+
 uint16_t context::add(device& d, size_t eager_size) {
   const std::lock_guard guard(mutex_);
+  d.open_ports(networks_);
   devices_.push_back(&d);
   largest_ = std::max(largest_, static_cast<uint32_t>(eager_size));
   const uint16_t number = next_device_++;
@@ -341,7 +362,7 @@ uint16_t context::add(device& d, size_t eager_size) {
     if (p.called) call_link(peer, number);
     if (p.now != phase::connected) continue;
     if (const auto parked = p.parked.find(number); parked != p.parked.end()) {
-      d.note_link(peer, p.generation, p.largest, std::move(parked->second));
+      d.note_link({peer, p.generation, p.largest, p.network, p.called, std::move(parked->second)});
       p.parked.erase(parked);
     }
   }
@@ -353,93 +374,7 @@ void context::remove(device& d) {
   devices_.erase(std::remove(devices_.begin(), devices_.end(), &d), devices_.end());
 }
 
-// --- ends ---
-
-void context::on_trouble(int peer, uint32_t generation, const char* reason, bool at_once) {
-  const std::lock_guard guard(mutex_);
-  peer_state& p = at(peer);
-  if (p.now != phase::connected || p.generation != generation) return;
-  if (p.trouble.empty()) p.since = clock::now();
-  p.trouble = reason;
-  if (!at_once) return;
-  log_warning("tcp: rank " + std::to_string(peer) + ", a peer outside of the job, is disconnected: " + reason);
-  begin_end(peer, departure::died);
-}
-
-void context::read_control(int peer) {
-  char bytes[16];
-  const ssize_t n = recv(at(peer).control.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (n < 0)
-    log_warning("tcp: the connection with rank " + std::to_string(peer) +
-                ", a peer outside of the job, has failed: " + std::strerror(errno));
-  if (at(peer).now == phase::connected)
-    return begin_end(peer, n > 0 && bytes[0] == leaving ? departure::left : departure::died);
-  drop_link_calls(peer);
-  fail(peer, contact::state::gone, "the runtime at " + at(peer).address + " has closed the connection");
-}
-
-void context::disconnect(int peer) {
-  const std::lock_guard guard(mutex_);
-  if (static_cast<size_t>(peer - first()) >= peers_.size()) return;
-  peer_state& p = at(peer);
-  switch (p.now) {
-    case phase::idle:
-      return;
-    case phase::calling:
-      introductions_.hang_up(p.call);
-      controls_.erase(p.call);
-      return finish(peer, departure::disconnected);
-    case phase::linking:
-      send_short(p.control.get(), std::string(1, leaving));
-      drop_link_calls(peer);
-      return finish(peer, departure::disconnected);
-    case phase::unsuccessful:
-    case phase::over:
-      return finish(peer, departure::disconnected);
-    case phase::connected:
-      send_short(p.control.get(), std::string(1, leaving));
-      return begin_end(peer, departure::disconnected);
-    case phase::ending:
-      p.released = true;
-      return;
-  }
-}
-
-void context::begin_end(int peer, departure how) {
-  peer_state& p = at(peer);
-  live_[static_cast<size_t>(peer - first())].store(0, std::memory_order_release);
-  p.now = phase::ending;
-  p.how = how;
-  p.released = how == departure::disconnected;
-  p.control = socket_handle();
-  p.parked.clear();
-  drop_link_calls(peer);
-  p.devices_left = static_cast<int>(devices_.size());
-  if (p.devices_left == 0) return finish(peer, how);
-  for (device* d : devices_) d->note_end(peer, p.generation, how);
-}
-
-void context::drop_link_calls(int peer) {
-  for (auto link = links_.begin(); link != links_.end();) {
-    if (link->second.peer == peer) introductions_.hang_up(link->first);
-    link = link->second.peer == peer ? links_.erase(link) : std::next(link);
-  }
-}
-
-void context::dealt_with(int peer) {
-  const std::lock_guard guard(mutex_);
-  peer_state& p = at(peer);
-  if (p.now == phase::ending && --p.devices_left == 0) finish(peer, p.how);
-}
-
-void context::finish(int peer, departure how) {
-  peer_state& p = at(peer);
-  const bool to_program = how != departure::disconnected && !p.released;
-  p = {};
-  p.now = to_program ? phase::over : phase::idle;
-  book_->retire(peer, to_program ? how : departure::disconnected);
-}
+// --- polling ---
 
 void context::look() {
   const std::unique_lock guard(mutex_, std::try_to_lock);
@@ -450,7 +385,7 @@ void context::look() {
     const uint64_t mark = events[i].data.u64;
     const auto low = static_cast<uint32_t>(mark);
     if (mark >> 32 == listener_mark >> 32) {
-      accept_some(listeners_[low]);
+      accept_some(low);
     } else if (mark >> 32 == control_mark >> 32) {
       if (peers_[low].now == phase::connected || peers_[low].now == phase::linking)
         read_control(first() + static_cast<int>(low));

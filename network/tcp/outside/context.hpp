@@ -1,7 +1,8 @@
-// TCP connections to peers outside of the job: opens, watches and closes them for all devices of a runtime.
+// Connections to peers outside of the job: opens, watches and closes them for all devices of a runtime.
 //
 // A connection of two contexts has a control socket as long as it lasts. If that socket ends without a close
-// notification, the peer has failed. In addition, each pair of devices with the same number has a link. The connecting
+// notification, the peer has failed. In addition, each pair of devices with the same number has a link: a socket, or a
+// stream over libfabric that a socket has announced. The connecting
 // side opens all sockets, as the other side may not be able to reach it. When a connection ends, each device closes its
 // link and reports that to its sink; after the last device the id is retired.
 #pragma once
@@ -18,6 +19,7 @@
 #include "network/common/bundle_flusher.hpp"
 #include "network/common/outside.hpp"
 #include "network/tcp/outside/introductions.hpp"
+#include "network/tcp/outside/networks.hpp"
 
 namespace lci::network::outside {
 
@@ -28,7 +30,7 @@ class device;
 class context final : public outside_context, private introductions_owner {
  public:
   /// `rank`: this process's. Throws invalid_argument_error, or resource_error if it can't listen.
-  context(const net_context_attr_t& attr, int rank);
+  context(const net_context_attr_t& attr, int rank, datagram_opener opener);
   ~context() override;
 
   std::unique_ptr<outside_device> create_outside_device(size_t eager_size) override;
@@ -43,6 +45,8 @@ class context final : public outside_context, private introductions_owner {
 
   // --- for devices ---
 
+  /// Of networks beside TCP.
+  static constexpr size_t most_networks = networks::most;
   int first() const { return book_->first(); }
   int capacity() const { return book_->capacity(); }
   const net_context_attr_t& attr() const { return attr_; }
@@ -74,7 +78,9 @@ class context final : public outside_context, private introductions_owner {
     bool called = false;  // by this side
     socket_handle control;
     nonce token{};
-    uint32_t largest = 0;  // bytes of its messages
+    uint32_t largest = 0;    // bytes of its messages
+    int network = over_tcp;  // of its links
+    uint64_t provider = 0;   // as in a hello
     std::vector<sockaddr_storage> where;
     std::string address;
     contact result;                            // of an unsuccessful call
@@ -85,10 +91,17 @@ class context final : public outside_context, private introductions_owner {
     std::string trouble;                       // of a link, which the end of the control connection will explain
     clock::time_point since;
   };
+  struct listener {
+    socket_handle socket;
+    int network;
+    uint64_t provider;
+  };
   struct link_call {
     int peer;
     uint16_t device;
   };
+  static constexpr char leaving = 'L';  // the close notification
+  static constexpr int over_tcp = -1;
   static constexpr uint64_t listener_mark = uint64_t{3} << 32, control_mark = uint64_t{4} << 32;  // plus an index
 
   peer_state& at(int peer) { return peers_[static_cast<size_t>(peer - first())]; }
@@ -96,11 +109,13 @@ class context final : public outside_context, private introductions_owner {
   int begin(const std::string& address, uint64_t host);
   // All of the following under mutex_.
   int admit();
-  void accept_some(const socket_handle& listener);
-  void on_caller(const hello& from, socket_handle socket) override;
+  /// The network of a URL, for which each device gets an endpoint. Throws invalid_argument_error or resource_error.
+  int use(const datagram_request& wanted);
+  void accept_some(size_t listener);
+  void on_caller(const hello& from, size_t listener, socket_handle socket) override;
   void on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) override;
   void on_no_answer(uint32_t call, bool refused, const std::string& reason) override;
-  void take_link(const hello& from, socket_handle socket);
+  void take_link(const hello& from, uint64_t provider, socket_handle socket);
   void establish(int peer, socket_handle control, uint32_t largest, const nonce& token);
   void go_live(int peer);
   void drop_link_calls(int peer);
@@ -119,7 +134,7 @@ class context final : public outside_context, private introductions_owner {
   const nonce identity_;
   const std::chrono::milliseconds timeout_;
   socket_handle events_;  // epoll
-  std::vector<socket_handle> listeners_;
+  std::vector<listener> listeners_;
   std::string address_, near_address_;
   uint64_t near_host_ = 0;
   external_peer_book* book_ = nullptr;
@@ -129,6 +144,7 @@ class context final : public outside_context, private introductions_owner {
 
   std::mutex mutex_;
   introductions introductions_;          // under mutex_
+  networks networks_;                    // under mutex_
   std::vector<peer_state> peers_;        // under mutex_; grows as ids are used
   std::map<uint32_t, link_call> links_;  // under mutex_: calls for links
   std::map<uint32_t, int> controls_;     // under mutex_: calls for connections

@@ -1,10 +1,7 @@
 // Construction, opening and closing of links, sleep.
 #include "network/tcp/outside/device.hpp"
 
-#include <linux/sockios.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -52,8 +49,13 @@ device::device(context& c, size_t eager_size)
   limits_.rma = limits_.put_imm = limits_.put_then_send_ordered = limits_.ordered = true;
   limits_.max_ordered_put = limits_.max_rma;  // the one link to a peer carries everything in posting order
   events_ = new_epoll(c.events(), context_mark, wake_.fd(), wake_mark);
-  context_.flusher().add(*this);
   number_ = context_.add(*this, eager_size);
+  try {
+    context_.flusher().add(*this);
+  } catch (...) {
+    context_.remove(*this);
+    throw;
+  }
 }
 
 device::~device() {
@@ -93,9 +95,9 @@ registration device::register_memory(void* base, size_t size) {
 
 // --- notifications by the context ---
 
-void device::note_link(int peer, uint32_t generation, uint32_t largest, socket_handle socket) {
+void device::note_link(new_link made) {
   // Handle the notes at once if possible, so that messages that are posted next are sent before a disconnect().
-  note n{peer, generation, false, largest, std::move(socket), departure::left, {}};
+  note n{made.peer, made.generation, false, std::move(made), departure::left, {}};
   if (!take_link(n)) {
     std::lock_guard guard(notes_lock_);
     notes_.push_back(std::move(n));
@@ -107,7 +109,7 @@ void device::note_link(int peer, uint32_t generation, uint32_t largest, socket_h
 void device::note_end(int peer, uint32_t generation, departure how) {
   {
     std::lock_guard guard(notes_lock_);
-    notes_.push_back({peer, generation, true, 0, {}, how, clock::now() + last_messages});
+    notes_.push_back({peer, generation, true, {}, how, clock::now() + last_messages});
     any_notes_.store(true, std::memory_order_release);
   }
   wake_.set();
@@ -174,11 +176,17 @@ bool device::take_link(note& n) {
     s.generation = n.generation;
     s.open = true;
   }
-  if (!s.open || s.generation != n.generation || s.socket.get() >= 0) return true;  // no peer makes two
+  if (!s.open || s.generation != n.generation || s.way) return true;  // no peer makes two
   // Fails only for lack of resources; then a later poll tries again.
-  if (!watch(events_.get(), n.socket.get(), EPOLLIN, static_cast<uint64_t>(n.peer), true)) return false;
-  s.socket = std::move(n.socket);
-  s.largest = n.largest;
+  if (n.made.network < 0) {
+    if (!watch(events_.get(), n.made.socket.get(), EPOLLIN, static_cast<uint64_t>(n.peer), true)) return false;
+    s.way = link(std::move(n.made.socket));
+  } else {
+    stream_port& port = *ports_[static_cast<size_t>(n.made.network)];
+    s.way = link(port, port.open(n.peer, n.made.called, std::move(n.made.socket)));
+    context_.flusher().notice();  // the stream begins also if nobody polls
+  }
+  s.largest = n.made.largest;
   s.over = s.closed = false;
   n_links_.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -189,7 +197,7 @@ bool device::end_link(note& n, event_sink& sink) {
   if (s == nullptr) return true;
   const attempt receiving(s->receive_lock);
   if (receiving.failed()) return false;
-  if (n.how != departure::disconnected && s->socket.get() >= 0 && !s->over) {
+  if (n.how != departure::disconnected && s->way && !s->over) {
     // First deliver the peer's messages. If it has disconnected, all of them arrive, followed by the end of the stream.
     int n_events = 0;
     for (int reads = 0; reads < most_last_reads && read(*s, sink, n_events); ++reads) {
@@ -204,15 +212,13 @@ bool device::end_link(note& n, event_sink& sink) {
 }
 
 void device::close(slot& s, bool by_this_side) {
-  socket_handle socket = std::move(s.socket);
-  if (socket.get() >= 0) {
-    n_links_.fetch_sub(1, std::memory_order_relaxed);
-    epoll_ctl(events_.get(), EPOLL_CTL_DEL, socket.get(), nullptr);
-  }
+  link way = std::move(s.way);
+  if (way) n_links_.fetch_sub(1, std::memory_order_relaxed);
+  if (way.descriptor() >= 0) epoll_ctl(events_.get(), EPOLL_CTL_DEL, way.descriptor(), nullptr);
   slot* expected = &s;
   recent_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
-  if (by_this_side && socket.get() >= 0 && !s.broken && !s.over) {
-    parting p{std::move(socket), {}, clock::now() + longest_parting};
+  if (by_this_side && way && !s.broken && !s.over) {
+    parting p{std::move(way), {}, clock::now() + longest_parting};
     // The program's memory must not be read any more, so nothing can follow the partial content in the stream.
     while (!s.waiting.empty() && s.waiting.front().copied != nullptr)
       p.waiting.splice(p.waiting.end(), s.waiting, s.waiting.begin());
@@ -267,19 +273,19 @@ void device::report_device_ends(event_sink& sink) {
 }
 
 bool device::advance(parting& p) {
-  const int fd = p.socket.get();
   while (!p.waiting.empty()) {
-    const written how = write(fd, p.waiting.front());
+    const written how = write(p.way, p.waiting.front());
     if (how == written::broken) return true;
     if (how == written::partly) return clock::now() >= p.until;
     p.waiting.pop_front();
   }
-  if (!p.shut) shutdown(fd, SHUT_WR);
+  if (!p.shut) p.way.end();
   p.shut = true;
+  if (p.way.is_read()) return true;
   // Closing a socket with unread data would reset the connection, and drop data in flight.
   char ignored[4096];
   for (int reads = 0; reads < most_last_reads; ++reads) {
-    const ssize_t n = recv(fd, ignored, sizeof ignored, MSG_DONTWAIT);
+    const ssize_t n = p.way.read(ignored, sizeof ignored);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return true;
     if (n < 0) break;
   }
@@ -309,8 +315,7 @@ bool device::flushed() {
   for (slot* const one : slots) {
     slot& s = *one;
     std::lock_guard guard(s.lock);
-    const int fd = s.socket.get();
-    if (!s.open || fd < 0 || s.broken || s.ended) continue;
+    if (!s.open || !s.way || s.broken || s.ended) continue;
     if (!s.close_sent) {
       if (append(s, frame_kind::close, {}, nullptr, SIZE_MAX) != errorcode_t::done) continue;
       s.close_sent = true;
@@ -320,10 +325,9 @@ bool device::flushed() {
       all = false;
       continue;
     }
-    if (!s.shut) shutdown(fd, SHUT_WR);
+    if (!s.shut) s.way.end();
     s.shut = true;
-    int unread = 0;
-    if (ioctl(fd, SIOCOUTQ, &unread) == 0 && unread > 0) all = false;
+    if (s.way.has_unsent()) all = false;
   }
   if (handling_notes_.exchange(true, std::memory_order_acquire)) return false;
   all = advance_partings() && all;
@@ -334,13 +338,17 @@ bool device::flushed() {
 void device::sleep(int64_t timeout_us, bool parked) {
   if (timeout_us <= 0) return;
   flush_all();
+  bool is_woken = true;
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
   if (!deferred_.any() && !any_notes_.load(std::memory_order_acquire)) {
     sleep_set events(std::min(timeout_us, parked ? timeout_us : longest_sleep_us));
+    for (size_t i = 0; i < n_ports_.load(std::memory_order_acquire); ++i) events.limit(ports_[i]->longest_sleep_us());
     events.add(events_.get());
-    events.sleep();
+    is_woken = events.sleep();
   }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  // Who sleeps again and again without an event makes the progress that has none.
+  if (!is_woken) advance_ports();
 }
 
 }  // namespace lci::network::outside

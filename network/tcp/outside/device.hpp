@@ -1,6 +1,7 @@
 // A device for peers outside of the job over TCP: a link to each, opened and closed while the device exists.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "network/common/wake_event.hpp"
 #include "network/tcp/outside/context.hpp"
 #include "network/tcp/outside/slot.hpp"
+#include "network/tcp/outside/stream_port.hpp"
 #include "network/tcp/regions.hpp"
 
 namespace lci::network::outside {
@@ -47,27 +49,37 @@ class device final : public outside_device, public bundling_device {
   // --- for the context ---
 
   uint16_t number() const { return number_; }
-  void note_link(int peer, uint32_t generation, uint32_t largest, socket_handle socket);
+  /// A link has been made.
+  struct new_link {
+    int peer = 0;
+    uint32_t generation = 0;
+    uint32_t largest = 0;  ///< bytes of the peer's longest message
+    int network = -1;  ///< of the context's networks, for the stream that the socket announces; -1: the socket itself
+    bool called = false;  ///< by this side
+    socket_handle socket;
+  };
+  void note_link(new_link made);
   void note_end(int peer, uint32_t generation, departure how);
+  /// Opens an endpoint of each network of the context that has none yet. Throws resource_error.
+  void open_ports(const networks& all);
 
  private:
   using clock = std::chrono::steady_clock;
   using frame_kind = sockets::frame_kind;
-  static constexpr uint64_t wake_mark = ~uint64_t{0}, context_mark = wake_mark - 1;
+  static constexpr uint64_t wake_mark = ~uint64_t{0}, context_mark = wake_mark - 1, port_mark = wake_mark - 2;
 
   /// A notification of the context.
   struct note {
     int peer;
     uint32_t generation;
     bool is_end;
-    uint32_t largest = 0;  // for a new link: bytes of the peer's longest message
-    socket_handle socket;  // for a new link
+    new_link made;  // for a new link
     departure how = departure::left;
     clock::time_point until;  // for an end: time limit for the peer's last messages
   };
   /// A link whose connection this side has ended. Messages that were posted before are still sent.
   struct parting {
-    socket_handle socket;
+    link way;
     std::list<sockets::outgoing> waiting;
     clock::time_point until;
     bool shut = false;
@@ -116,10 +128,10 @@ class device final : public outside_device, public bundling_device {
   // device_send.cpp
   errorcode_t send(int peer, frame_kind kind, const parts& m, const sockets::request* asked = nullptr);
   errorcode_t append(slot& s, frame_kind kind, const parts& m, const sockets::request* asked, size_t most);
-  /// Writes queued data until the socket is full.
+  /// Writes queued data until the link is full.
   void flush(slot& s);
   enum class written : uint8_t { partly, whole, broken };
-  static written write(int fd, sockets::outgoing& next);
+  static written write(link& way, sockets::outgoing& next);
   void list(slot& s);
   void flush_all() {
     if (LCI_UNLIKELY(waiting_.any())) flush_listed();
@@ -149,6 +161,12 @@ class device final : public outside_device, public bundling_device {
   void keep_rest(slot& s, size_t needed);
   void stop_reading(slot& s, const char* trouble, bool at_once);
 
+  // device_ports.cpp
+  /// Returns the number of events.
+  LCI_NOINLINE int poll_ports(event_sink& sink);
+  /// Sends and receives datagrams, but delivers nothing. Returns whether a stream is waiting for something.
+  bool advance_ports();
+
   template <class T>
   void report_later(deferred_events::list<T>& list, T what) {
     deferred_.add(list, what);
@@ -161,12 +179,15 @@ class device final : public outside_device, public bundling_device {
   wake_event wake_;
   sockets::chunk_pool chunks_;
   sockets::region_table regions_;
+  /// The first n_ports_; the others are null. They exist longer than the links in slots.
+  std::array<std::unique_ptr<stream_port>, context::most_networks> ports_;
   std::mutex slots_mutex_;
   std::vector<std::unique_ptr<slot>> owned_slots_;  // under slots_mutex_
   std::unique_ptr<std::atomic<slot*>[]> slots_;     // written under slots_mutex_
   uint16_t number_ = 0;
 
   alignas(cache_line) std::atomic<slot*> recent_{nullptr};  // from which something was received last
+  std::atomic<size_t> n_ports_{0};
   std::atomic<int> n_links_{0}, sleepers_{0};
   std::atomic<uint32_t> polls_{0};
   std::atomic<uint64_t> polled_all_{0};  // ticks of the last call of epoll

@@ -48,6 +48,7 @@ int device::poll(event_sink& sink, int) {
     polled_all_.store(now, std::memory_order_relaxed);
     n = std::max(n, 0) + std::max(poll_links(sink), 0);
   }
+  if (LCI_UNLIKELY(n_ports_.load(std::memory_order_acquire) != 0)) n = std::max(n, 0) + poll_ports(sink);
   flush_all();
   const bool is_idle = n == 0 && n_events == 0;
   if ((is_idle && idle_.is_due(idle_polls_between_looks)) || polls % busy_polls_between_looks == 0) {
@@ -67,6 +68,7 @@ int device::poll_links(event_sink& sink) {
       context_.look();
       continue;
     }
+    if (mark == port_mark) continue;  // poll_ports() follows
     if (mark == wake_mark) {
       wake_.clear();
       continue;
@@ -111,21 +113,17 @@ int device::receive(slot& s, event_sink& sink) {
 }
 
 bool device::read(slot& s, event_sink& sink, int& n_events) {
-  const int fd = s.socket.get();
-  if (fd < 0 || s.over) return false;
+  if (!s.way || s.over) return false;
   if (s.incoming == nullptr) s.incoming = chunks_.take();
   sockets::chunk& in = *s.incoming;
   ssize_t n;
   if (LCI_LIKELY(!s.content)) {
-    n = recv(fd, in.free_space(), in.room(), MSG_DONTWAIT);
+    n = s.way.read(in.free_space(), in.room());
     if (n > 0) in.end += static_cast<size_t>(n);
   } else {
     const auto [content, padding] = s.content.places();
     iovec places[3] = {content, padding, {in.free_space(), std::min(in.room(), sockets::connection::little)}};
-    msghdr message{};
-    message.msg_iov = places;
-    message.msg_iovlen = 3;
-    n = recvmsg(fd, &message, MSG_DONTWAIT);
+    n = s.way.read(places, 3);
     if (n > 0) in.end += s.content.advance(static_cast<size_t>(n));
   }
   if (LCI_LIKELY(n > 0)) {
@@ -150,9 +148,9 @@ void device::stop_reading(slot& s, const char* trouble, bool at_once) {
   s.incoming.reset();
   slot* expected = &s;
   recent_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
-  epoll_ctl(events_.get(), EPOLL_CTL_DEL, s.socket.get(), nullptr);
+  if (s.way.descriptor() >= 0) epoll_ctl(events_.get(), EPOLL_CTL_DEL, s.way.descriptor(), nullptr);
   if (s.closed && !at_once) return;
-  shutdown(s.socket.get(), SHUT_RDWR);
+  s.way.abort();
   context_.on_trouble(s.peer, s.generation, trouble, at_once);
 }
 

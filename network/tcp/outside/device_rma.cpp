@@ -76,7 +76,7 @@ errorcode_t device::get(const net_op& op) {
 }
 
 errorcode_t device::append_content(slot& s, const content_frame& frame, size_t most, const request* asked) {
-  if (s.socket.get() < 0 || s.broken || s.waiting.size() >= most) return errorcode_t::retry_nomem;
+  if (!s.way || s.broken || s.waiting.size() >= most) return errorcode_t::retry_nomem;
   if (asked != nullptr && s.asked.size() >= slot::most_asked) return errorcode_t::retry_nomem;
   std::list<sockets::outgoing> mine;
   mine.push_back({nullptr, frame});

@@ -29,7 +29,7 @@ errorcode_t device::send(int peer, frame_kind kind, const parts& m, const socket
 
 errorcode_t device::append(slot& s, frame_kind kind, const parts& m, const sockets::request* asked, size_t most) {
   // Posts are refused until the link exists, so no message is lost if the link can't be opened.
-  if (LCI_UNLIKELY(s.socket.get() < 0 || s.broken)) return errorcode_t::retry_nomem;
+  if (LCI_UNLIKELY(!s.way || s.broken)) return errorcode_t::retry_nomem;
   if (LCI_UNLIKELY(asked != nullptr && s.asked.size() >= slot::most_asked)) return errorcode_t::retry_nomem;
   const size_t room = sockets::frame_room(m.size());
   if (s.waiting.empty() || s.waiting.back().copied == nullptr || s.waiting.back().copied->room() < room) {
@@ -58,10 +58,9 @@ void device::list(slot& s) {
 }
 
 void device::flush(slot& s) {
-  const int fd = s.socket.get();
   const bool was_blocked = std::exchange(s.blocked, false);
-  while (fd >= 0 && !s.broken && !s.waiting.empty()) {
-    const written how = write(fd, s.waiting.front());
+  while (s.way && !s.broken && !s.waiting.empty()) {
+    const written how = write(s.way, s.waiting.front());
     if (how == written::partly) {
       s.blocked = true;
       break;
@@ -69,7 +68,7 @@ void device::flush(slot& s) {
     if (how == written::broken) {
       // Reading finds the end of the connection, and reports it.
       s.broken = true;
-      shutdown(fd, SHUT_RDWR);
+      s.way.abort();
       break;
     }
     sockets::outgoing gone = std::move(s.waiting.front());
@@ -77,23 +76,20 @@ void device::flush(slot& s) {
     chunks_.give(std::move(gone.copied));
     if (gone.content.context() != nullptr) report_later(completed_, gone.content.context());
   }
-  if (LCI_UNLIKELY(s.blocked != was_blocked))
+  if (const int fd = s.way.descriptor(); LCI_UNLIKELY(s.blocked != was_blocked && fd >= 0))
     (void)watch(events_.get(), fd, s.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN, static_cast<uint64_t>(s.peer), false);
 }
 
-device::written device::write(int fd, sockets::outgoing& next) {
+device::written device::write(link& way, sockets::outgoing& next) {
   for (;;) {
     ssize_t n;
     if (next.copied != nullptr) {
-      n = ::send(fd, next.copied->data(), next.copied->size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      n = way.write(next.copied->data(), next.copied->size());
       if (n >= 0) next.copied->begin += static_cast<size_t>(n);
       if (n >= 0 && next.copied->empty()) return written::whole;
     } else {
       auto pieces = next.content.pieces();
-      msghdr message{};
-      message.msg_iov = pieces.data();
-      message.msg_iovlen = pieces.size();
-      n = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+      n = way.write(pieces.data(), static_cast<int>(pieces.size()));
       if (n >= 0) next.content.advance(static_cast<size_t>(n));
       if (n >= 0 && next.content.is_written()) return written::whole;
     }
@@ -113,8 +109,9 @@ void device::flush_listed() {
 }
 
 bool device::flush_if_unpolled() {
-  if (!was_polled()) flush_all();
-  return waiting_.any();
+  const bool polled = was_polled();
+  if (!polled) flush_all();
+  return (!polled && advance_ports()) || waiting_.any();
 }
 
 }  // namespace lci::network::outside

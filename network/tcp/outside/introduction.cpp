@@ -62,7 +62,7 @@ bool take(unpacker& from, verdict& what) {
   uint8_t number = 0;
   from.number(number);
   what = static_cast<verdict>(number);
-  return what >= verdict::good && what <= verdict::wrong_user;
+  return what >= verdict::good && what <= verdict::other_network;
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ bool take(unpacker& from, verdict& what) {
 std::string encode(const hello& m) {
   packer p(of_hello);
   p.number(static_cast<uint8_t>(m.what)).number(static_cast<uint8_t>(m.how)).number(m.device).number(m.largest);
-  return p.array(m.fresh).array(m.token).number(m.host).filled_to(hello_size);
+  return p.array(m.fresh).array(m.token).number(m.host).number(m.network).filled_to(hello_size);
 }
 
 std::string encode(const challenge& m) {
@@ -97,6 +97,7 @@ bool decode(const std::string& bytes, hello& m) {
   from.array(m.fresh);
   from.array(m.token);
   from.number(m.host);
+  from.number(m.network);
   m.what = static_cast<purpose>(what);
   m.how = static_cast<auth>(how);
   const bool is_purpose = what == static_cast<uint8_t>(purpose::control) || what == static_cast<uint8_t>(purpose::link);
@@ -147,6 +148,8 @@ const char* explain(verdict why) {
     case verdict::wrong_user:
       return "munge does not confirm that it belongs to this user: another user runs it, or its munged has another "
              "key, or a clock that differs by minutes";
+    case verdict::other_network:
+      return "it listens there for peers over another network; use the URL that its LCI_ATTR_PEER_LISTEN has for it";
     default:
       break;
   }

@@ -26,7 +26,8 @@ struct hello {
   uint32_t largest = 0;   ///< bytes of the longest message that the sender sends
   nonce fresh{};
   nonce token{};  ///< control: the identity of the sender's context; link: the token of the control socket's outcome
-  uint64_t host = 0;  ///< control: identifies the host of the sender's shared memory; 0: do not use shared memory
+  uint64_t host = 0;     ///< control: identifies the host of the sender's shared memory; 0: do not use shared memory
+  uint64_t network = 0;  ///< the provider of libfabric over which links go; 0: TCP
 };
 
 /// The outcome that the accepting side sends.
@@ -44,6 +45,7 @@ enum class verdict : uint8_t {
   needs_munge,
   has_no_munge,
   wrong_user,
+  other_network,  ///< the listener's URL has another provider
 };
 
 struct challenge {

@@ -64,13 +64,14 @@ bool watch(int epoll, int fd, uint32_t events, uint64_t mark, bool is_new) {
 
 // --- the accepting side ---
 
-void introductions::add_caller(socket_handle socket) {
+void introductions::add_caller(size_t listener, socket_handle socket) {
   while (callers_.size() >= most_callers) drop(callers_.begin());
   const int fd = socket.get();
   send_at_once(fd);
   if (!watch(events_, fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), true)) return;
   callers_.emplace_back();
   callers_.back().socket = std::move(socket);
+  callers_.back().listener = listener;
   callers_.back().since = clock::now();
   callers_by_descriptor_[fd] = std::prev(callers_.end());
   advance(std::prev(callers_.end()));
@@ -104,10 +105,11 @@ void introductions::advance(caller_list::iterator c) {
 void introductions::accept(caller_list::iterator c) {
   socket_handle socket = std::move(c->socket);
   const hello said = c->said;
+  const size_t listener = c->listener;
   callers_by_descriptor_.erase(socket.get());
   callers_.erase(c);
   epoll_ctl(events_, EPOLL_CTL_DEL, socket.get(), nullptr);
-  owner_.on_caller(said, std::move(socket));
+  owner_.on_caller(said, listener, std::move(socket));
 }
 
 bool introductions::take_hello(caller& c) {

@@ -18,8 +18,8 @@ namespace lci::network::outside {
 /// Receives the results. Implemented by the context, which calls `introductions` under its lock.
 class introductions_owner {
  public:
-  /// A connecting process has proved that it knows the key. The owner sends the outcome.
-  virtual void on_caller(const hello& from, socket_handle socket) = 0;
+  /// A connecting process has proved that it knows the key. The owner sends the outcome. `listener`: see add_caller().
+  virtual void on_caller(const hello& from, size_t listener, socket_handle socket) = 0;
   /// The peer has sent an outcome that is no refusal; `address` belongs to verdict::near.
   virtual void on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) = 0;
   /// The attempt has failed. `refused`: the peer has refused the connection.
@@ -42,8 +42,8 @@ class introductions {
   static constexpr uint64_t call_mark = uint64_t{2} << 32;    // plus the number of a call
   static constexpr uint64_t munge_mark = uint64_t{5} << 32;
 
-  /// A process has connected.
-  void add_caller(socket_handle socket);
+  /// A process has connected. `listener`: any value, for on_caller().
+  void add_caller(size_t listener, socket_handle socket);
   /// The number of the next call. The owner must record it before call(), as the outcome may arrive before call()
   /// returns.
   uint32_t next_call() const { return next_call_; }
@@ -62,6 +62,7 @@ class introductions {
   using clock = std::chrono::steady_clock;
   struct caller {
     socket_handle socket;
+    size_t listener = 0;
     clock::time_point since;
     std::string bytes, first;  ///< the received part of the next message; the hello
     hello said;

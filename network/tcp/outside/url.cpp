@@ -3,6 +3,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <memory>
 
@@ -30,15 +32,27 @@ bool is_host(const std::string& text) {
   return true;
 }
 
+bool is_provider(const std::string& text) {
+  if (text.empty() || text.size() > 64) return false;
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr(";_-.", c); });
+}
+
+constexpr const char *of_tcp = "tcp", *of_ofi = "ofi+", *separator = "://";
+
 }  // namespace
 
 url parse_url(const std::string& text, const char* operation, const char* argument) {
   url u;
   bool good = is_url(text);
   if (good) {
-    const std::string rest = text.substr(std::strlen(url_begin));
+    const size_t end = std::min(text.find(separator), text.size());
+    const std::string scheme = text.substr(0, end);
+    const std::string rest = text.substr(std::min(end + std::strlen(separator), text.size()));
+    const bool is_tcp = scheme == of_tcp;
+    if (!is_tcp) u.provider = scheme.substr(std::strlen(of_ofi));
     const size_t colon = rest.rfind(':');
-    good = colon != std::string::npos;
+    good = colon != std::string::npos && (is_tcp || is_provider(u.provider));
     if (good) {
       u.host = rest.substr(0, colon);
       u.port = rest.substr(colon + 1);
@@ -50,7 +64,8 @@ url parse_url(const std::string& text, const char* operation, const char* argume
   }
   if (!good)
     throw_invalid(operation, argument, '"' + text.substr(0, 240) + '"',
-                  "tcp://HOST:PORT, such as tcp://10.0.0.1:4711, tcp://[::1]:4711 or tcp://node7:4711",
+                  "tcp://HOST:PORT, such as tcp://10.0.0.1:4711, tcp://[::1]:4711 or tcp://node7:4711; or "
+                  "ofi+PROVIDER://HOST:PORT, such as ofi+verbs://node7:4711",
                   "get_address() gives the address of a runtime");
   return u;
 }
@@ -88,7 +103,7 @@ bool is_wildcard(const sockaddr_storage& a) {
   return a.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&six);
 }
 
-std::string url_of(sockaddr_storage address) {
+std::string url_of(const std::string& provider, sockaddr_storage address) {
   if (is_wildcard(address)) {
     // The port has the same offset in both families; a socket for all of IPv6 takes connections of IPv4, too.
     sockaddr_storage here = first_address();
@@ -98,7 +113,25 @@ std::string url_of(sockaddr_storage address) {
       address = here;
     }
   }
-  return url_begin + sockets::text_of(address);
+  return (provider.empty() ? of_tcp : of_ofi + provider) + separator + sockets::text_of(address);
+}
+
+std::string host_of(const sockaddr_storage& address) {
+  if (is_wildcard(address)) return {};
+  std::string text = sockets::text_of(address);
+  text.resize(text.rfind(':'));
+  return text.front() == '[' ? text.substr(1, text.size() - 2) : text;
+}
+
+std::string source_towards(const sockaddr_storage& to) {
+  // A connected socket for datagrams has a source, although nothing was sent.
+  const socket_handle s(socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage from{};
+  socklen_t length = sizeof from;
+  if (s.get() < 0 || connect(s.get(), reinterpret_cast<const sockaddr*>(&to), length_of(to)) != 0 ||
+      getsockname(s.get(), reinterpret_cast<sockaddr*>(&from), &length) != 0)
+    return {};
+  return host_of(from);
 }
 
 }  // namespace lci::network::outside

@@ -1,4 +1,4 @@
-// Addresses of peers outside of the job as URLs: tcp://host:port.
+// Addresses of peers outside of the job as URLs: tcp://host:port, or ofi+provider://host:port.
 #pragma once
 
 #include <sys/socket.h>
@@ -8,14 +8,14 @@
 
 namespace lci::network::outside {
 
-/// "tcp://10.0.0.1:4711", "tcp://[::1]:0", "tcp://node7:4711".
+/// "tcp://10.0.0.1:4711", "tcp://[::1]:0", "tcp://node7:4711", "ofi+verbs://node7:4711".
 struct url {
-  std::string host;  ///< a name or a number, without brackets
-  std::string port;  ///< digits
+  std::string provider;  ///< of libfabric; empty: TCP
+  std::string host;      ///< a name or a number, without brackets
+  std::string port;      ///< digits
 };
 
-inline constexpr const char* url_begin = "tcp://";
-inline bool is_url(const std::string& text) { return text.rfind(url_begin, 0) == 0; }
+inline bool is_url(const std::string& text) { return text.rfind("tcp://", 0) == 0 || text.rfind("ofi+", 0) == 0; }
 
 /// Throws invalid_argument_error that names `operation` and `argument`.
 url parse_url(const std::string& text, const char* operation, const char* argument);
@@ -26,6 +26,10 @@ bool is_loopback(const sockaddr_storage& address);
 /// Whether the host is a wildcard address (all addresses of this host).
 bool is_wildcard(const sockaddr_storage& address);
 /// The URL by which other hosts reach a socket that listens there; a wildcard becomes an address of this host.
-std::string url_of(sockaddr_storage address);
+std::string url_of(const std::string& provider, sockaddr_storage address);
+/// The host's number, without the port; empty for a wildcard.
+std::string host_of(const sockaddr_storage& address);
+/// The number of the address of this host from which `to` is reached; empty if there is no route.
+std::string source_towards(const sockaddr_storage& to);
 
 }  // namespace lci::network::outside
