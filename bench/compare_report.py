@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Turns a file of bench/compare_run.py into Markdown.
 
-    python3 bench/compare_report.py FILE.json... [-o FILE.md] [--into bench/RESULTS.md]
+    python3 bench/compare_report.py FILE.json... [--beside OTHER.json...] [-o FILE.md] [--into bench/RESULTS.md]
 
-A figure is the median of the launches' medians [smallest-largest]. A ratio is LCI's to the best peer's:
+--beside adds columns with the ratios of another kind of machine. A figure is the median of the launches' medians [smallest-largest]. A ratio is LCI's to the best peer's:
 the peer with the best median, and the median of the ratios of launches of the same turn. --into replaces the
 table in a file.
 """
@@ -31,7 +31,18 @@ def table(header, rows):
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 
 
-def ratio_rows(c):
+def ratio_text(ratios):
+    return f"**{statistics.median(ratios):.2f}** [{min(ratios):.2f}–{max(ratios):.2f}]" if ratios else "–"
+
+
+def beside_cells(other, key, name, size, unit):
+    """LCI's figure and the ratio on the other machine."""
+    if key not in dict(other.figures()) or not other.turns(key, name, size):
+        return "–", "–"
+    return spread(other.turns(key, name, size).values(), unit), ratio_text(other.ratios(key, name, size))
+
+
+def ratio_rows(c, other=None):
     for key, figure in c.figures():
         for size in figure["shown"]:
             peer = c.best_peer(key, size)
@@ -45,8 +56,7 @@ def ratio_rows(c):
                 yield (figure["title"] + (f", {size} B" if len(figure["shown"]) > 1 else ""), name, unit,
                        spread(mine, unit),
                        f"{peer}: {spread(c.turns(key, peer, size).values(), unit)}" if peer else no_peer,
-                       f"**{statistics.median(ratios):.2f}** [{min(ratios):.2f}–{max(ratios):.2f}]"
-                       if ratios else "–",
+                       ratio_text(ratios), *(beside_cells(other, key, name, size, unit) if other else ()),
                        figure["aim"].get(name, f"{better} than 1" if ratios else "–"))
 
 
@@ -64,13 +74,16 @@ def peer_rows(c):
                 yield (title, figure["unit"], "; ".join(shown))
 
 
-def section(c, plots=(), notes=None, files=()):
-    d = c.data
+def machine_of(d):
     m = d["machine"]
+    return f"{m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux {m['kernel']}"
+
+
+def section(c, plots=(), notes=None, files=(), other=None):
+    d = c.data
     versions = ", ".join(f"{NAMES[k]} {v}" for k, v in d["versions"].items())
     lines = ["## Beside other libraries", "", "Measured by", "", "```sh", d["command"].strip(), "```", "",
-             f"on {d['date']}, {m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, "
-             f"Linux {m['kernel']}; {versions}.",
+             f"on {d['date']}, {machine_of(d)}; {versions}.",
              f"Each configuration was launched {d['repeat']} times, in turns with those it stands beside. "
              f"{d['disturbed']['repeated']} launches were repeated because other processes were busy or "
              f"the cores were far apart (a hand-off of more than {APART} times the shortest); "
@@ -79,7 +92,14 @@ def section(c, plots=(), notes=None, files=()):
              "said otherwise.", ""]
     if notes:
         lines[-1:] = ["", f"[What is not reached, and why]({notes}).", ""]
-    lines += table(("what", "LCI", "unit", "LCI's figure", "best peer", "ratio", "aim"), ratio_rows(c))
+    columns = ("what", "LCI", "unit", "LCI's figure", "best peer", "ratio", "aim")
+    if other:
+        o = other.data
+        name = o["machine"]["processor"]
+        lines += [f"Columns of the other machine: {o['date']}, {machine_of(o)}; LCI {o['versions'].get('lci', '?')}; "
+                  f"{o['repeat']} launches, {o['rounds']} rounds of {o['seconds']} s each.", ""]
+        columns = (*columns[:-1], f"LCI's figure, {name}", f"ratio, {name}", columns[-1])
+    lines += table(columns, ratio_rows(c, other))
     for name, remedy in d["missing"].items():
         lines += ["", f"Not measured: {NAMES[name]} ({remedy})."]
     if d["failed"]:
@@ -115,19 +135,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", type=pathlib.Path, nargs="+")
+    parser.add_argument("--beside", type=pathlib.Path, nargs="+", help="of another kind of machine")
     parser.add_argument("-o", "--output", type=pathlib.Path)
     parser.add_argument("--into", type=pathlib.Path)
     args = parser.parse_args()
     c = Comparison.read(*args.figures)
+    other = Comparison.read(*args.beside) if args.beside else None
     plots = sorted(args.figures[0].parent.glob(args.figures[0].stem + "-*.svg"))
     if args.into:
         folder = args.into.resolve().parent
         text = args.into.read_text() if args.into.exists() else "# Results\n"
         links, files = ([pathlib.Path(os.path.relpath(p.resolve(), folder)) for p in paths]
-                        for paths in (plots, args.figures))
+                        for paths in (plots, [*args.figures, *(args.beside or [])]))
         notes = pathlib.Path(__file__).resolve().with_name("UNREACHED.md")
-        args.into.write_text(put_into(text, section(c, links, os.path.relpath(notes, folder), files)))
-    text = section(c, [pathlib.Path(p.name) for p in plots])
+        args.into.write_text(put_into(text, section(c, links, os.path.relpath(notes, folder), files, other)))
+    text = section(c, [pathlib.Path(p.name) for p in plots], other=other)
     if args.output:
         args.output.write_text(text + "\n")
     elif not args.into:

@@ -2,15 +2,18 @@
 """Turns the figures of bench/measure.py into Markdown.
 
     python3 bench/report.py [FIGURES.json] [-o bench/RESULTS.md]
+    python3 bench/report.py --instructions build/release/tests/perf/count -o bench/RESULTS.md
 
 Without -o the text goes to standard output. Every figure is the median of the launches' medians
 (in brackets the smallest and the largest of them); a ratio is the median of the ratios to the
-launch of the limit right before.
+launch of the limit right before. With --instructions only these are counted, and replaced in the
+file: they do not depend on the machine's speed.
 """
 
 import argparse
 import json
 import pathlib
+import re
 import statistics
 import sys
 
@@ -137,12 +140,27 @@ def other_rows(f):
     return rows(("what", "bytes", "figure"), body)
 
 
-def instruction_rows(f):
+def counter():
     sys.path.insert(0, str(ROOT / "tests" / "perf"))
     import count  # here, since only needed if there is something to show
-    counted = f.data["instructions"]
+    return count
+
+
+def instruction_rows(counted):
     return rows(("instructions a message", "count"),
-                [(what, f"{counted[p]:.0f}") for p, (what, _) in count.PARTS.items()])
+                [(what, f"{counted[p]:.0f}") for p, (what, _) in counter().PARTS.items()])
+
+
+def with_instructions(text, counted):
+    """The report with these numbers of instructions in place of its own."""
+    for part, title, bound in INSTRUCTIONS:
+        text, n = re.subn(rf"^\| {re.escape(title)} \|.*$", f"| {title} | **{counted[part]:.0f}**{bound} |", text,
+                          flags=re.MULTILINE)
+        if n != 1:
+            raise ValueError(f"the report has {n} rows '{title}', expected one")
+    begin = text.index("## Instructions\n")
+    end = text.index("\n## ", begin)
+    return text[:begin] + "\n".join(["## Instructions", "", *instruction_rows(counted), ""]) + text[end:]
 
 
 def report(data):
@@ -166,7 +184,7 @@ def report(data):
         "## Single figures", "",
         *single_rows(f), ""]
     if data.get("instructions"):
-        lines += ["## Instructions", "", *instruction_rows(f), ""]
+        lines += ["## Instructions", "", *instruction_rows(data["instructions"]), ""]
     lines += ["## All others", "", *other_rows(f), "",
               "`2 threads`: each of the two ranks has two threads, on different cores; the two "
               "ranks share both cores. `1 process`: one rank whose two threads talk to each other.",
@@ -180,7 +198,13 @@ def main():
     parser.add_argument("figures", type=pathlib.Path, nargs="?",
                         default=ROOT / "build" / "release" / "figures.json")
     parser.add_argument("-o", "--output", type=pathlib.Path)
+    parser.add_argument("--instructions", metavar="COUNT", help="the built tests/perf/count; needs -o")
     args = parser.parse_args()
+    if args.instructions:
+        if args.output is None:
+            parser.error("--instructions needs -o")
+        args.output.write_text(with_instructions(args.output.read_text(), counter().count(args.instructions)))
+        return
     if not args.figures.exists():
         parser.error(f"{args.figures} is not there; measure first: python3 bench/measure.py")
     text = report(json.loads(args.figures.read_text()))

@@ -1,6 +1,7 @@
 // How a thread receives completions of messages.
 #pragma once
 
+#include <array>
 #include <cstdlib>
 #include <vector>
 
@@ -45,13 +46,14 @@ class inbox {
     } else if constexpr (C == comp_kind::counter) {
       return since(static_cast<uint64_t>(lci::counter_get(side_.counter)));
     } else if constexpr (C == comp_kind::cq) {
-      uint64_t n = 0;
-      while (true) {
-        const lci::status_t status = lci::cq_pop(side_.cq);
-        if (status.is_retry()) return n;
-        see(status);
-        give_back(status);
-        ++n;
+      for (uint64_t n = 0;;) {
+        const size_t popped = lci::cq_pop_many(side_.cq, popped_.size(), popped_.data());
+        for (size_t i = 0; i < popped; ++i) {
+          see(popped_[i]);
+          give_back(popped_[i]);
+        }
+        n += popped;
+        if (popped < popped_.size()) return n;
       }
     } else {
       if (!lci::sync_test(side_.syncs[turn_ % syncs_per_side], statuses_.data())) return 0;
@@ -92,6 +94,7 @@ class inbox {
   const payload_kind payload_;
   uint64_t turn_ = 0;
   std::vector<lci::status_t> statuses_;
+  std::array<lci::status_t, 32> popped_;  // from a completion queue at a time
 };
 
 }  // namespace lci_perf

@@ -17,7 +17,7 @@ namespace lci::detail {
 
 /// Incremented when inlined code becomes incompatible although no layout differs: the meaning of bits, which
 /// function is called when, the virtual functions of a class.
-constexpr uint64_t inlined_code = 2;
+constexpr uint64_t inlined_code = 3;
 
 /// Hash of `layout` and the following numbers.
 template <class... More>
@@ -32,10 +32,10 @@ constexpr uint64_t layout_of_headers(uint64_t generated) {
   return mixed(generated, inlined_code, device_front_offset, sizeof(f), offsetof(f, not_plain), offsetof(f, n_peers),
                offsetof(f, shared_place), offsetof(f, heaps), offsetof(f, direct_end), offsetof(f, packets),
                offsetof(f, packets_size), offsetof(f, engine), sizeof(heap_window), offsetof(heap_window, here),
-               offsetof(heap_window, size), sizeof(receive_terms), sizeof(status_t), offsetof(status_t, rank),
-               offsetof(status_t, buffer), offsetof(status_t, size), offsetof(status_t, tag),
-               offsetof(status_t, user_context), sizeof(rmr_t), offsetof(rmr_t, size_and_device), sizeof(operation_t),
-               sizeof(layout_t), sizeof(comp_impl_t), sizeof(std::string));
+               offsetof(heap_window, size), sizeof(status_t), offsetof(status_t, rank), offsetof(status_t, buffer),
+               offsetof(status_t, size), offsetof(status_t, tag), offsetof(status_t, user_context), sizeof(rmr_t),
+               offsetof(rmr_t, size_and_device), sizeof(operation_t), sizeof(layout_t), sizeof(comp_impl_t),
+               sizeof(std::string));
 }
 
 /// Throws version_error unless the library was compiled with headers of this hash.

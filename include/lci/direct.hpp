@@ -55,16 +55,24 @@ struct delivery_terms {
 /// Gives an active message of a stream to the network, with the stream's next sequence number.
 LCI_API errorcode_t inject_in_stream(core::device* d, const core::stream* s, int rank, delivery_terms terms,
                                      const void* buffer, size_t size);
-/// The arguments of a receive that select messages, in one register.
+/// The arguments of a receive that select messages, in one register: the tag in bits 0 to 31, the rank in bits 32 to
+/// 61, and two bits. Bit 63 is set if the tag counts, so bits 0 to 61 and 63 are those of a matching key.
 struct receive_terms {
-  int rank;
-  uint16_t policy;  ///< matching_policy_t
-  bool allow_done;
+  static constexpr uint64_t allow_done = uint64_t{1} << 62;
+  static constexpr uint64_t tag_counts = uint64_t{1} << 63;
+  static constexpr unsigned rank_bits = 30;
+
+  /// `policy`: rank_tag or rank_only.
+  static constexpr uint64_t pack(int rank, tag_t tag, matching_policy_t policy, bool may_be_done) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 | tag | (may_be_done ? allow_done : 0) |
+           (policy == matching_policy_t::rank_tag ? tag_counts : 0);
+  }
 };
-/// Posts a receive to the runtime's default matching engine. `posted`: it waits for a message; `done...`: it matched an
-/// unexpected message, described by `status`; `retry...`: nothing was done.
-LCI_API errorcode_t file_receive(core::device* d, receive_terms terms, tag_t tag, void* buffer, size_t size,
-                                 comp_impl_t* comp, void* user_context, status_t& status);
+/// Posts a receive to the runtime's default matching engine. Returns null if it waits for a message. Else the status is
+/// in memory of this thread, valid until its next call: `done...` if the receive has matched an unexpected message,
+/// `retry...` if nothing was done.
+LCI_API const status_t* file_receive(core::device* d, uint64_t terms, void* buffer, size_t size, comp_impl_t* comp,
+                                     void* user_context);
 /// progress() of the given device.
 LCI_API error_t progress_of(core::device* d);
 /// Notifies the target of a put that its memory has been written. Does not block: if the signal can't be sent now,
@@ -175,10 +183,14 @@ LCI_ALWAYS_INLINE inline bool direct_recv(const Args& a, status_t& status) {
       static_cast<unsigned>(a.rank) >= static_cast<unsigned>(front.n_peers) ||
       front.not_plain.load(std::memory_order_acquire) != 0)
     return false;
-  const errorcode_t result = file_receive(d, {a.rank, static_cast<uint16_t>(a.matching_policy), a.allow_done}, a.tag,
-                                          a.local_buffer, a.size, a.local_comp.p_impl, a.user_context, status);
-  if (result == errorcode_t::posted) status = errorcode_t::posted;
-  return result < errorcode_t::retry;
+  const status_t* const result = file_receive(d, receive_terms::pack(a.rank, a.tag, a.matching_policy, a.allow_done),
+                                              a.local_buffer, a.size, a.local_comp.p_impl, a.user_context);
+  if (__builtin_expect(result == nullptr, 1)) {
+    status = errorcode_t::posted;
+    return true;
+  }
+  status = *result;
+  return !status.is_retry();
 }
 
 template <class Args>

@@ -34,6 +34,11 @@ class handle_gate {
   uint32_t handle() const { return static_cast<uint32_t>(word_.load(std::memory_order_relaxed) >> 32); }
   /// Changes the handle of a closed gate.
   void reuse(uint32_t handle) { word_.store(uint64_t{handle} << 32, std::memory_order_relaxed); }
+  /// Adds 1 to the part of the handle above its lower `n` bits. Only for a gate that was not opened since the last
+  /// reuse().
+  void reuse_next(unsigned n) {
+    word_.store(word_.load(std::memory_order_relaxed) + (uint64_t{1} << (32 + n)), std::memory_order_relaxed);
+  }
   /// With `stay` the owner becomes the first accessor.
   void open(uint8_t mode, bool stay = false) {
     const uint64_t word = (word_.load(std::memory_order_relaxed) & ~low_half) | mode;

@@ -16,11 +16,13 @@ namespace {
 
 constexpr int lane_batch = 32;  // messages from one lane before the next lane is drained
 constexpr uint32_t polls_between_watches = 4096;
-// Of each of several pollers, before it tells the peers' senders that it polls: some 200 ns.
-constexpr uint32_t polls_between_reports = 8;
-// Of a thread that leaves its own messages to other threads. A look takes lines from the thread that drains them; after
-// most_looks that have found the same message, two or three microseconds, no other thread polls.
-constexpr uint32_t polls_between_looks = 64, most_looks = 2;
+// Of one of several pollers, before it tells the peers' senders that it polls: some 200 ns. Of each of the others,
+// before it looks whether that one still does.
+constexpr uint32_t polls_between_reports = 8, polls_between_checks = 256;
+// Of a thread that leaves its own messages to other threads. A look takes lines from the thread that drains them, so
+// the next one is later if messages have been taken meanwhile. After most_looks that have found the same message, two
+// or three microseconds, no other thread polls.
+constexpr uint32_t polls_between_looks = 64, polls_after_progress = 256, most_looks = 2;
 
 std::atomic<uint64_t> next_rkey{1};
 
@@ -252,11 +254,22 @@ LCI_ALWAYS_INLINE inline int device::poll_known_lanes(event_sink& sink, poller* 
   std::atomic<uint32_t>& counter = me == nullptr ? entry_.idle_polls : me->idle_polls;
   const uint32_t polls = counter.load(std::memory_order_relaxed) + 1;
   counter.store(polls, std::memory_order_relaxed);
-  if (me != nullptr && polls % polls_between_reports == 0) entry_.idle_polls.store(polls, std::memory_order_relaxed);
+  if (me != nullptr && polls % polls_between_reports == 0) report(*me, polls);
   if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
                    (changes_seen_.load(std::memory_order_relaxed) != context_.changes())))
     return check_peers(sink);
   return 0;
+}
+
+// One thread writes the count that peers read. If all did, each would wait for the line that another one has written.
+void device::report(poller& me, uint32_t polls) {
+  if (LCI_LIKELY(reporter_.load(std::memory_order_relaxed) == &me)) {
+    entry_.idle_polls.store(polls, std::memory_order_relaxed);
+  } else if (polls % polls_between_checks == 0) {
+    const uint32_t now = entry_.idle_polls.load(std::memory_order_relaxed);
+    if (now == me.reported.load(std::memory_order_relaxed)) reporter_.store(&me, std::memory_order_relaxed);
+    me.reported.store(now, std::memory_order_relaxed);
+  }
 }
 
 LCI_ALWAYS_INLINE inline int device::poll_lanes(event_sink& sink, poller* me) {
@@ -303,7 +316,9 @@ poller* device::join_pollers() {
     owned_pollers_.reserve(owned_pollers_.size() + 1);
     pollers_.put(static_cast<size_t>(thread), made.get());
     owned_pollers_.push_back(std::move(made));
-    return owned_pollers_.back().get();
+    poller* const mine = owned_pollers_.back().get();
+    if (reporter_.load(std::memory_order_relaxed) == nullptr) reporter_.store(mine, std::memory_order_relaxed);
+    return mine;
   } catch (const std::bad_alloc&) {
     return &shared_poller_;
   }
@@ -325,6 +340,8 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes, pol
         lone && prepare_answer(lane) ? 1 : lane_batch,
         [&](int source, const std::byte* data, size_t size) { sink.on_recv(source, data, size, nullptr); },
         [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
+    if (me != nullptr && lane.own() && sends_through(lane, *me))
+      me->taken_to.store(lane.consumed(), std::memory_order_relaxed);
   }
   // In a constant stream of messages polls are never idle, so check the peers here.
   if (LCI_UNLIKELY(busy) && LCI_UNLIKELY(changes_seen_.load(std::memory_order_relaxed) != context_.changes()))
@@ -332,15 +349,19 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes, pol
   return events > 0 ? events : -1;
 }
 
-bool device::leave_own_messages(in_lane& lane, poller& me) {
+bool device::sends_through(const in_lane& lane, poller& me) {
+  const in_lane* const known = me.own.load(std::memory_order_relaxed);
+  if (known != nullptr) return known == &lane;
   const int thread = thread_index_if_known();
   if (thread < 0 || &me == &shared_poller_) return false;
-  const uint64_t mine = self_poller(thread);
-  const uint64_t pollers = self_pollers_.load(std::memory_order_relaxed);
-  if ((pollers & mine) == 0) self_pollers_.fetch_or(mine, std::memory_order_relaxed);
-  if ((pollers & ~mine) == 0) return false;
-  out_lane* const own = lane_of(thread, context_.rank());
+  const out_lane* const own = lane_of(thread, context_.rank());
   if (own == nullptr || own->shared_by_threads || own->index() != lane.index()) return false;
+  me.own.store(&lane, std::memory_order_relaxed);
+  return true;
+}
+
+bool device::leave_own_messages(in_lane& lane, poller& me) {
+  if (!sends_through(lane, me)) return false;
   me.left_at.store(lane.consumed(), std::memory_order_relaxed);
   me.looks.store(0, std::memory_order_relaxed);
   me.polls_to_look.store(polls_between_looks, std::memory_order_relaxed);
@@ -349,17 +370,17 @@ bool device::leave_own_messages(in_lane& lane, poller& me) {
 }
 
 bool device::look_at_left(in_lane& lane, poller& me) {
-  me.polls_to_look.store(polls_between_looks, std::memory_order_relaxed);
   const uint64_t consumed = lane.consumed();
+  const bool progress = consumed != me.left_at.load(std::memory_order_relaxed);
+  me.polls_to_look.store(progress ? polls_after_progress : polls_between_looks, std::memory_order_relaxed);
   uint32_t looks = 0;
-  if (lane.ready() && consumed == me.left_at.load(std::memory_order_relaxed) && !lane.lock.is_held())
-    looks = me.looks.load(std::memory_order_relaxed) + 1;
+  if (lane.ready() && !progress && !lane.lock.is_held()) looks = me.looks.load(std::memory_order_relaxed) + 1;
   me.looks.store(looks, std::memory_order_relaxed);
   me.left_at.store(consumed, std::memory_order_relaxed);
   if (looks < most_looks) return true;
+  // The others don't poll any more, or are late: this thread takes what is there, until another one does.
   me.left.store(nullptr, std::memory_order_relaxed);
-  // The others don't poll any more.
-  self_pollers_.store(self_poller(thread_index_if_known()), std::memory_order_relaxed);
+  me.taken_to.store(consumed, std::memory_order_relaxed);
   return false;
 }
 

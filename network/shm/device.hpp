@@ -44,8 +44,8 @@ class device final : public network::device {
   using lane_slot = std::atomic<out_lane*>;
 
   /// The place of the row of a thread; also of thread -1, which has no number yet, and never a row.
-  std::atomic<lane_slot*>& row_of(int thread) { return rows_[static_cast<unsigned>(thread + 1)]; }
-  const std::atomic<lane_slot*>& row_of(int thread) const { return rows_[static_cast<unsigned>(thread + 1)]; }
+  std::atomic<lane_slot*>& row_of(int thread) { return (rows_.data() + 1)[thread]; }
+  const std::atomic<lane_slot*>& row_of(int thread) const { return (rows_.data() + 1)[thread]; }
   /// The thread's lanes by peer, or null if it has none yet.
   lane_slot* lanes_of(int thread) const { return row_of(thread).load(std::memory_order_acquire); }  // A6: see R6
   /// The thread's lane to `peer`, or null if it is not open yet.
@@ -105,20 +105,20 @@ class device final : public network::device {
   LCI_COLD int poll_new_lanes(event_sink& sink, poller* me);
   LCI_NOINLINE int poll_among_others(event_sink& sink);
   LCI_COLD poller* join_pollers();
+  void report(poller& me, uint32_t polls);
   LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes, poller* me, const in_lane* left);
   /// Whether this thread should leave a lane of messages to the own rank to other threads that poll, because it has
   /// sent these messages itself: they are probably for another thread, and the lane's lines stay between two. If so,
-  /// its polls skip the lane from now on.
+  /// its polls skip the lane from now on. It takes them if nobody else has taken any since it did.
   bool leave_to_others(in_lane& lane, poller& me) {
-    return lane.own() &&
-           LCI_UNLIKELY(self_pollers_.load(std::memory_order_relaxed) != self_poller(thread_index_if_known())) &&
-           leave_own_messages(lane, me);
+    return lane.own() && me.taken_to.load(std::memory_order_relaxed) != lane.consumed() && leave_own_messages(lane, me);
   }
   LCI_NOINLINE bool leave_own_messages(in_lane& lane, poller& me);
+  /// Whether it is the lane of the poller's thread to its own rank, and of no other thread.
+  LCI_NOINLINE bool sends_through(const in_lane& lane, poller& me);
   /// Whether polls still skip the lane that was left to others.
   bool goes_on_leaving(in_lane& lane, poller& me);
   LCI_NOINLINE bool look_at_left(in_lane& lane, poller& me);
-  static uint64_t self_poller(int thread) { return uint64_t{1} << (static_cast<unsigned>(thread) % 64); }
   /// If the waiting message will probably be answered, as the last one was, prefetches the slot for the answer, which
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
@@ -138,7 +138,7 @@ class device final : public network::device {
   std::atomic<uint64_t> changes_seen_{0};  // of the context
   static constexpr int no_poller = -2, several_pollers = -3;
   std::atomic<int> only_poller_{no_poller};               // index of the only thread that has polled, or one of these
-  std::atomic<uint64_t> self_pollers_{0};                 // by thread index modulo 64: see leave_to_others()
+  std::atomic<const poller*> reporter_{nullptr};          // see report()
   std::atomic<bool> unparked_{false};                     // an unpark() not yet consumed by a park()
   std::mutex mutex_;                                      // for opening, adopting and closing lanes
   std::vector<std::unique_ptr<in_lane>> owned_in_;        // under mutex_

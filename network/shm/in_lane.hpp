@@ -103,24 +103,33 @@ class alignas(cache_line) in_lane {
     const uint64_t size = std::min(end - data_head_, data_size_);
     for (uint64_t i = 0; i < size; i += cache_line) data_[(data_head_ + i) & (data_size_ - 1)] = std::byte{0};
   }
-  /// Gives back lines whose slots were all read. The sender rewrites their first words before they are read again. Not
-  /// done while messages wait, or while the sender waits for an answer: these stores take as long as the sender's.
-  static void give_slots_back(const slot_ring& slots, uint64_t begin, uint64_t end) {
-    for (uint64_t number = begin & ~uint64_t{1}; number + 2 <= end; number += 2)
-      slots[number].word().store(slot_word::empty_first, std::memory_order_relaxed);
-  }
-
+  /// At the end of a drain: the slots up to `next`, and the byte ring up to `data_head`, are read.
   struct give_room_back {
     in_lane& lane;
-    uint64_t head;
+    uint64_t begin;  // number of the slot at `first`
+    std::byte* first;
+    std::byte* next;
     uint64_t data_head;
+    uint64_t head() const { return begin + n_slots(first, next); }
     ~give_room_back() {
+      const uint64_t head = this->head();
       lane.head_.store(head, std::memory_order_relaxed);
       lane.data_head_ = data_head;
       lane.shared_.data_head.store(data_head, std::memory_order_release);  // R2: pairs with A2
       lane.shared_.head.store(head, std::memory_order_release);            // R2: pairs with A2
     }
   };
+  static uint64_t n_slots(const std::byte* from, const std::byte* to) {
+    return static_cast<uint64_t>(to - from) / slot_size;
+  }
+  /// Gives back lines whose slots were all read. The sender rewrites their first words before they are read again. Not
+  /// done while messages wait, or while the sender waits for an answer: these stores take as long as the sender's.
+  static void give_slots_back(const give_room_back& read) {
+    std::byte* line = read.begin % 2 == 0 ? read.first : read.first - slot_size;
+    for (; line + cache_line <= read.next; line += cache_line)
+      slot_view(line).word().store(slot_word::empty_first, std::memory_order_relaxed);
+  }
+  void end_drain(const give_room_back& at, bool slower);
 
   lane_header& shared_;
   slot_ring slots_;
@@ -138,69 +147,101 @@ class alignas(cache_line) in_lane {
 
 template <class OnMessage, class OnImmediate>
 int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
-  give_room_back at{*this, head_.load(std::memory_order_relaxed), data_head_};
   const slot_ring slots = slots_;  // copied, as the compiler must assume that handlers change the lane
   const int source = this->source();
-  // Reading several words first lets their cache misses overlap: one after the other, with a handler in between, each
-  // message would cost a full transfer between two cores. For the same reason a branch, which is predicted, decides how
-  // many slots a message takes: if that were computed, the next slot's address would depend on this word.
-  const uint64_t begin = at.head;
-  uint64_t end = begin, limit = begin + static_cast<uint64_t>(max);
-  while (end < limit) {
-    const uint64_t word = slots[end].word().load(std::memory_order_acquire);  // A1
-    if (!slot_word::is_of(word, end)) break;
-    ++end;
-    if (LCI_UNLIKELY(!slot_word::is_short(word))) {
-      if ((slot_word::flags(word) & slot_word::takes_line) != 0) ++end;
+  const uint64_t head = head_.load(std::memory_order_relaxed);
+  const slot_view first = slots[head];
+  give_room_back at{*this, head, first.begin(), first.begin(), data_head_};
+  const uint64_t first_word = first.word().load(std::memory_order_acquire);  // A1
+  // Where messages come one by one, the first is usually the only one.
+  const uint32_t first_size = slot_word::flags(first_word) & slot_word::size_mask;
+  const uint64_t span = slot_word::is_short(first_word)                                               ? 1
+                        : slot_word::is_long(first_word) && LCI_LIKELY(first_size <= slot_word::wide) ? 2
+                                                                                                      : 0;
+  if (slot_word::is_of(first_word, head) && span != 0 && (max == 1 || !is_full(head + span))) {
+    at.next += span * slot_size;
+    on_message(source, first.payload(), first_size);
+    if (max > 1) give_slots_back(at);
+    return 1;
+  }
+  int left = max;  // messages
+  for (;;) {
+    // Slots up to the end of the ring have consecutive addresses.
+    const uint64_t n_most = slots.n_before_wrap(at.begin);
+    std::byte* const wrap = at.first + n_most * slot_size;
+    std::byte* limit = at.first + std::min(static_cast<uint64_t>(left), n_most) * slot_size;
+    const std::byte* const first_limit = limit;
+    // Reading several words first lets their cache misses overlap: one after the other, with a handler in between, each
+    // message would cost a full transfer between two cores. For the same reason a branch, which is predicted, decides
+    // how many slots a message takes: if that were computed, the next slot's address would depend on this word.
+    std::byte* end = at.first;
+    for (uint64_t number = at.begin; end < limit; ++number, end += slot_size) {
+      const uint64_t word = slot_view(end).word().load(std::memory_order_acquire);  // A1
+      if (!slot_word::is_of(word, number)) break;
+      if (LCI_LIKELY(slot_word::is_short(word))) continue;
+      if ((slot_word::flags(word) & slot_word::takes_line) != 0) {
+        ++number;
+        end += slot_size;
+      }
       // A skipped slot is not counted, as a message follows it. (Once only, so a sender of nothing but skipped slots
       // can't keep this loop running.)
-      if ((slot_word::flags(word) & slot_word::skipped) != 0 && limit - begin <= static_cast<uint64_t>(max)) ++limit;
+      if ((slot_word::flags(word) & slot_word::skipped) != 0 && limit == first_limit && limit < wrap)
+        limit += slot_size;
     }
+    left -= static_cast<int>(n_slots(at.first, end));
+    while (at.next < end) {
+      const slot_view slot(at.next);
+      at.next += slot_size;
+      const uint64_t word = slot.word().load(std::memory_order_relaxed);
+      const uint32_t flags = slot_word::flags(word);
+      if (LCI_LIKELY(slot_word::is_short(word))) {
+        on_message(source, slot.payload(), flags);
+        continue;
+      }
+      const uint32_t size = flags & slot_word::size_mask;
+      if ((flags & slot_word::takes_line) != 0) {
+        at.next += slot_size;
+        ++left;
+        if (LCI_LIKELY(size <= slot_word::wide)) on_message(source, slot.payload(), size);
+        continue;
+      }
+      if ((flags & slot_word::immediate) != 0) {
+        uint32_t imm;
+        std::memcpy(&imm, slot.payload(), sizeof imm);
+        on_immediate(source, imm);
+        continue;
+      }
+      if ((flags & slot_word::in_ring) == 0) {
+        ++left;
+        continue;
+      }
+      ring_reference where;
+      std::memcpy(&where, slot.payload(), sizeof where);
+      if (where.offset > data_size_ || size > data_size_ - where.offset) continue;  // not trusted
+      // The space is given back only after the handler has returned.
+      struct advance_after {
+        uint64_t& position;
+        uint64_t end;
+        ~advance_after() { position = end; }
+      } after{at.data_head, std::max(where.end, at.data_head)};
+      on_message(source, data_ + where.offset, size);
+    }
+    if (LCI_LIKELY(end != wrap) || left <= 0) {
+      end_drain(at, end < limit && max > 1);
+      return max - left;
+    }
+    at.begin = at.head();
+    at.first = at.next = slots[at.begin].begin();
   }
-  int messages = 0;
-  while (at.head < end) {
-    const slot_view slot = slots[at.head++];
-    const uint64_t word = slot.word().load(std::memory_order_relaxed);
-    ++messages;
-    if (LCI_LIKELY(slot_word::is_short(word))) {
-      on_message(source, slot.payload(), slot_word::flags(word));
-      continue;
-    }
-    const uint32_t flags = slot_word::flags(word);
-    const uint32_t size = flags & slot_word::size_mask;
-    if ((flags & slot_word::takes_line) != 0) {
-      ++at.head;
-      if (LCI_LIKELY(size <= slot_word::wide)) on_message(source, slot.payload(), size);
-      continue;
-    }
-    if ((flags & slot_word::immediate) != 0) {
-      uint32_t imm;
-      std::memcpy(&imm, slot.payload(), sizeof imm);
-      on_immediate(source, imm);
-      continue;
-    }
-    if ((flags & slot_word::in_ring) == 0) {
-      --messages;
-      continue;
-    }
-    ring_reference where;
-    std::memcpy(&where, slot.payload(), sizeof where);
-    if (where.offset > data_size_ || size > data_size_ - where.offset) continue;  // not trusted
-    // The space is given back only after the handler has returned.
-    struct advance_after {
-      uint64_t& position;
-      uint64_t end;
-      ~advance_after() { position = end; }
-    } after{at.data_head, std::max(where.end, at.data_head)};
-    on_message(source, data_ + where.offset, size);
-  }
+}
+
+// `slower`: the sender is slower than this thread, and waits for no answer.
+inline void in_lane::end_drain(const give_room_back& at, bool slower) {
   const bool read_bytes = at.data_head != data_head_;
-  if (read_bytes) give_bytes_back(at.data_head);
-  if (end < limit && max > 1) {  // the sender is slower than this thread, and waits for no answer
-    give_slots_back(slots, begin, end);
-    if (read_bytes) rests_since_.store(std::max<uint64_t>(cpu_ticks(), 1), std::memory_order_relaxed);
-  }
-  return messages;
+  if (LCI_UNLIKELY(read_bytes)) give_bytes_back(at.data_head);
+  if (!slower) return;
+  give_slots_back(at);
+  if (read_bytes) rests_since_.store(std::max<uint64_t>(cpu_ticks(), 1), std::memory_order_relaxed);
 }
 
 }  // namespace lci::network::shm

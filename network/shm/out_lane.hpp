@@ -187,8 +187,8 @@ class alignas(cache_line) out_lane {
     const place at{slots_[tail_], tail_};
     tail_ += span;
     // The next lines are in the receiver's cache. Prefetching lets these transfers overlap; otherwise each would stall
-    // the few stores that fit in the store buffer.
-    slots_[tail_ + slots_ahead].prefetch();
+    // the few stores that fit in the store buffer. (Behind the ring's last slot it prefetches in vain, once a lap.)
+    at.slot.prefetch_ahead(span + slots_ahead);
     return at;
   }
   place next_slot() {

@@ -40,6 +40,8 @@ struct slot_word {
   /// slots the other way round. So these words are never mistaken for full ones, even when numbers exceed 2^32.
   static constexpr uint64_t empty_first = 0, empty_second = 1;
 
+  /// Whether it is a message in this slot and the next one.
+  static constexpr bool is_long(uint64_t word) { return (flags(word) & ~size_mask) == takes_line; }
   /// Whether it is a message in this one slot; such a word has no flags.
   static constexpr bool is_short(uint64_t word) { return flags(word) <= narrow; }
 };
@@ -58,7 +60,9 @@ class slot_view {
     return *reinterpret_cast<std::atomic<uint64_t>*>(reinterpret_cast<uintptr_t>(slot_) | slot_size);
   }
   std::byte* payload() const { return slot_ + sizeof(uint64_t); }
+  std::byte* begin() const { return slot_; }
   void prefetch() const { prefetch_for_write(slot_); }
+  void prefetch_ahead(uint64_t n_slots) const { prefetch_for_write(slot_ + n_slots * slot_size); }
 
  private:
   std::byte* slot_;
@@ -71,6 +75,8 @@ class slot_ring {
   slot_ring(std::byte* memory, uint32_t n_slots) : memory_(memory), mask_(n_slots - 1) {}
 
   uint64_t n_slots() const { return mask_ + 1; }
+  /// Number of slots from this one to the end of the memory, where the next one is the first again.
+  uint64_t n_before_wrap(uint64_t number) const { return n_slots() - (number & mask_); }
   slot_view operator[](uint64_t number) const { return slot_view(memory_ + (number & mask_) * slot_size); }
 
  private:

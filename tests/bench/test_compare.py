@@ -139,6 +139,17 @@ class Report(unittest.TestCase):
         self.assertEqual({key for key, _ in both.figures()}, {"putsignal", "another"})
         self.assertEqual(both.median("another", "UCX", 8), both.median("putsignal", "UCX", 8))
 
+    def test_another_machine_has_columns_of_its_own(self):
+        other = json.loads(json.dumps(MEASURED))
+        other["machine"]["processor"] = "Another CPU"
+        text = compare_report.section(Comparison(MEASURED), other=Comparison(other))
+        header = next(line for line in text.splitlines() if line.startswith("| what | LCI |"))
+        self.assertIn("| LCI's figure, Another CPU | ratio, Another CPU | aim |", header)
+        row = text.splitlines()[text.splitlines().index(header) + 2]
+        self.assertEqual(row.count("|"), header.count("|"))
+        cells = [cell.strip() for cell in row.split("|")]
+        self.assertEqual((cells[4], cells[6]), (cells[7], cells[8]))  # the same figures on both
+
     def test_a_section_takes_the_place_of_the_old_one(self):
         section = compare_report.section(Comparison(MEASURED))
         once = compare_report.put_into("# Results\n\nfirst\n", section)

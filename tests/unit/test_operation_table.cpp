@@ -1,5 +1,6 @@
 // The table that maps handles from the wire to operations: handles that are stale, invented or of another device
 // are refused, also while other threads end and reuse operations.
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -56,6 +57,52 @@ TEST_CASE("operation table: an operation is found only by its handle, its device
   REQUIRE(table.enter(mine, next->handle(), awaits_any).op == next);
   end(table, next);
   CHECK(table.alive() == 0);
+}
+
+TEST_CASE("operation table: an operation is reused with another handle, and without what its last user has set") {
+  operation_table table;
+  operation* op = table.allocate();
+  REQUIRE(op != nullptr);
+  const auto reused = [&] {
+    operation* const next = table.allocate();
+    REQUIRE(next == op);
+    CHECK(next->comp == nullptr);
+    CHECK(next->carrier == nullptr);
+    CHECK(next->reg.lkey == 0);
+    CHECK_FALSE(next->has_failed());
+    CHECK_FALSE((next->in_place || next->allocated || next->registered || next->signals || next->acknowledged));
+    CHECK_FALSE((next->acknowledges || next->ordered || next->counted || next->parity || next->named));
+    CHECK_FALSE((next->in_window || next->timed || next->shaped || next->allocates));
+  };
+  std::vector<uint32_t> handles;
+  for (int i = 0; i < 256; ++i) {
+    // Generations wrap after 256 uses.
+    handles.push_back(op->handle());
+    CHECK(table.enter(mine, op->handle(), awaits_any).op == nullptr);
+    if (i % 2 == 0) {
+      op->comp = reinterpret_cast<lci::comp_impl_t*>(&places[0]);
+      op->belong_to(mine);
+      op->become(op_state::plain_recv);
+      CHECK(table.try_release_plain(op));
+    } else {
+      op->in_place = op->allocated = op->registered = op->signals = op->acknowledged = op->acknowledges = true;
+      op->ordered = op->counted = op->parity = op->named = op->in_window = op->timed = op->shaped = true;
+      op->allocates = true;
+      op->carrier = reinterpret_cast<packet*>(&places[0]);
+      op->reg.lkey = 5;
+      op->fail_as(failure::fatal);
+      op->gate.open(awaits_data);  // a device that is freed releases operations whose gates are open
+      table.release(op);
+    }
+    CHECK(op->doing() == op_state::idle);
+    CHECK(table.alive() == 0);
+    reused();
+    CHECK(table.alive() == 1);
+  }
+  CHECK(op->handle() == handles[0]);
+  std::sort(handles.begin(), handles.end());
+  CHECK(std::unique(handles.begin(), handles.end()) == handles.end());
+  table.release(op);
 }
 
 TEST_CASE("operation table: each operation of a device that can be entered is visited") {

@@ -239,6 +239,21 @@ TEST_CASE("shm: a thread leaves messages to its own rank to another thread that 
   send(1003);
   poll_here(1);
   CHECK(mine.got == numbers{1003});
+  mine.got.clear();
+
+  // It was only late: as soon as it takes one of these messages, the thread leaves it the next ones.
+  for (uint64_t number = 2000; number < 2100; number += 2) {
+    send(number);
+    poll_there(1);
+    CHECK(its.got == numbers{number});
+    its.got.clear();
+    send(number + 1);
+    poll_here(1);
+    CHECK(mine.got.empty());
+    poll_there(1);
+    CHECK(its.got == numbers{number + 1});
+    its.got.clear();
+  }
   CHECK(refused == 0);
 }
 

@@ -62,6 +62,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   void on_peer_departure(int peer, network::departure how) override;
   void on_device_end(int peer) override;
   void on_operation_failure(void* context, int peer) override;
+  LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);  // for receive.cpp only
 
   // --- for posts ---
 
@@ -141,7 +142,6 @@ class device final : public network::event_sink, public detail::device_front, pu
   bool make_progress_inline(bool by_program);
   LCI_COLD bool progress_watched();
   LCI_NOINLINE bool do_deferred_work(bool by_program);
-  LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
   /// At the end, also if the constructor throws: leaves the runtime's table, closes the network, returns packets.
   LCI_COLD void leave_network();
 };

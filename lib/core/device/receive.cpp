@@ -66,20 +66,44 @@ LCI_NOINLINE void receive_signal(device& d, int peer, network::message_head head
 
 void receive_early_send(device& d, int peer, network::message_head head, const std::byte* data, size_t size);
 
-LCI_NOINLINE void receive_send(device& d, int peer, network::message_head head, const std::byte* data, size_t size) {
+/// A send that matches no posted receive, unless one is posted meanwhile.
+LCI_NOINLINE void receive_unmatched(device& d, int peer, network::message_head head, const std::byte* data,
+                                    size_t size) {
   matching_engine* engine = d.rt.engines.get(wire::engine_of(head));
   if (LCI_UNLIKELY(engine == nullptr) && (engine = unlisted_engine(d, wire::engine_of(head))) == nullptr)
     return receive_early_send(d, peer, head, data, size);
   const tag_t tag = wire::tag_of(head);
   const uint64_t key = engine->make_key(peer, tag, wire::policy_of(head));
-  // Most messages match a posted receive. To file the message its copy must exist beforehand, so take a receive first.
   void* match = engine->take(key, matching_entry_type_t::recv);
-  if (LCI_UNLIKELY(match == nullptr)) {
-    if (LCI_UNLIKELY(!file_unexpected(d, *engine, key, peer, tag, data, size, 0, match)))
-      throw_lost(d, "a send", peer, size);
-    if (match == nullptr) return;
-  }
-  (void)end_receive(d, d.rt.operations, static_cast<operation*>(match), peer, tag, data, size);
+  if (match == nullptr && !file_unexpected(d, *engine, key, peer, tag, data, size, 0, match))
+    throw_lost(d, "a send", peer, size);
+  if (match != nullptr) (void)end_receive(d, d.rt.operations, static_cast<operation*>(match), peer, tag, data, size);
+}
+
+/// A send that has matched a posted receive.
+LCI_NOINLINE void receive_matched(device& d, operation* op, int peer, tag_t tag, const std::byte* data, size_t size) {
+  (void)end_receive(d, d.rt.operations, op, peer, tag, data, size);
+}
+
+// Most messages are short and match a posted receive that has no rare arguments. Other cases are calls at the end, so
+// that no registers need saving. To file a message its copy must exist beforehand, so a receive is taken first.
+LCI_NOINLINE void receive_send(device& d, int peer, network::message_head head, const std::byte* data, size_t size) {
+  const matching_engine* const engine = d.rt.engines.get(wire::engine_of(head));
+  if (LCI_UNLIKELY(engine == nullptr)) return receive_unmatched(d, peer, head, data, size);
+  const tag_t tag = wire::tag_of(head);
+  if (LCI_UNLIKELY(engine->attr.make_key != nullptr)) return receive_unmatched(d, peer, head, data, size);
+  const uint64_t key = matching_engine::usual_key(peer, tag, wire::policy_of(head));
+  auto* const op = static_cast<operation*>(engine->try_take(key, matching_entry_type_t::recv));
+  if (LCI_UNLIKELY(op == nullptr)) return receive_unmatched(d, peer, head, data, size);
+  const status_t& wanted = op->status;
+  if (LCI_UNLIKELY(op->doing() != op_state::plain_recv || size > wanted.size || size >= cache_line))
+    return receive_matched(d, op, peer, tag, data, size);
+  void* const buffer = wanted.buffer;
+  void* const user_context = wanted.user_context;
+  comp_impl_t* const comp = op->comp;
+  if (LCI_UNLIKELY(!d.rt.operations.try_release_plain(op))) return receive_matched(d, op, peer, tag, data, size);
+  copy_small(static_cast<std::byte*>(buffer), data, size);
+  comp->signal(make_status(errorcode_t::done, peer, buffer, size, tag, user_context));
 }
 
 /// A send whose matching engine this rank does not have.
@@ -137,15 +161,24 @@ void free_copy(device& d, payload_copy copy, allocator_base_t* allocator) {
   }
 }
 
-/// Delivers a copy of an active message, whose header precedes the payload: so the arguments fit into registers, and
-/// on_recv() ends with this call.
-LCI_NOINLINE void receive_am_copy(device& d, rcomp_table::target to, int peer, const std::byte* message,
-                                  size_t message_size) {
+/// Delivers an active message, whose header precedes the payload, so that the arguments fit into registers, and
+/// on_recv() ends with this call: as a copy, unless the object takes it in place.
+LCI_NOINLINE void receive_am_at(device& d, rcomp_table::entry entry, int peer, const std::byte* message,
+                                size_t message_size) {
+  const rcomp_table::target to = entry.found();
+  if (LCI_UNLIKELY(to.comp == nullptr)) return d.receive(peer, message, message_size, nullptr);
   network::message_head head;
   std::memcpy(&head, message, sizeof head);
+  const std::byte* const data = message + sizeof head;
   const size_t size = message_size - sizeof head;
-  if (LCI_UNLIKELY(!copy_and_signal(d, to, peer, wire::tag_of(head), message + sizeof head, size)))
+  if (to.comp->attr.am_in_place) return to.comp->signal(arrived_status(peer, data, size, wire::tag_of(head)));
+  if (LCI_UNLIKELY(!copy_and_signal(d, to, peer, wire::tag_of(head), data, size)))
     throw_lost(d, "an active message", peer, size);
+}
+
+/// A message of a stream.
+LCI_NOINLINE void receive_in_stream(device& d, int peer, const std::byte* data, size_t size) {
+  if (!receive_ordered_at_once(d, peer, data, size)) d.receive(peer, data, size, nullptr);
 }
 
 }  // namespace
@@ -166,19 +199,15 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
       const rcomp_table::entry entry = rt.rcomps.at(wire::word_of(head));
       if (const rcomp_table::function f = entry.in_place(); LCI_LIKELY(f != nullptr))
         return f(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
-      const rcomp_table::target to = entry.found();
-      if (LCI_LIKELY(to.comp != nullptr)) {
-        if (!to.comp->attr.am_in_place) return receive_am_copy(*this, to, peer, data, size);
-        // An object of a layer or of the program that takes messages in place.
-        return to.comp->signal(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
-      }
-    } else if (LCI_LIKELY(wire::is_send(head))) {
-      return receive_send(*this, peer, head, data + sizeof head, size - sizeof head);
-    } else if (LCI_LIKELY(wire::is_signal(head))) {
-      return receive_signal(*this, peer, head, data + sizeof head, size - sizeof head);
-    } else if (LCI_LIKELY(wire::is_ordered_am(head)) && receive_ordered_at_once(*this, peer, data, size)) {
-      return;
+      // An object of a layer or of the program that takes messages in place.
+      if (comp_impl_t* const comp = entry.comp(); comp != nullptr && comp->attr.am_in_place)
+        return comp->signal(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
+      return receive_am_at(*this, entry, peer, data, size);
     }
+    if (LCI_LIKELY(wire::is_send(head))) return receive_send(*this, peer, head, data + sizeof head, size - sizeof head);
+    if (LCI_LIKELY(wire::is_signal(head)))
+      return receive_signal(*this, peer, head, data + sizeof head, size - sizeof head);
+    if (LCI_LIKELY(wire::is_ordered_am(head))) return receive_in_stream(*this, peer, data, size);
   }
   receive(peer, data, size, recv_context);
 }

@@ -10,13 +10,6 @@
 
 namespace lci::core {
 
-namespace {
-
-// An empty queue with more capacity than this is freed, so that buckets do not retain memory.
-constexpr size_t most_kept = 256;
-
-}  // namespace
-
 matching_engine::matching_engine(const matching_engine_attr_t& a) : attr(a) {
   // Fresh anonymous memory is zero, which is an empty bucket.
   void* p = mmap(nullptr, n_buckets * sizeof(bucket), PROT_READ | PROT_WRITE,
@@ -56,12 +49,10 @@ void matching_engine::shrink(bucket& b, int q) {
   b.more[q] = nullptr;
 }
 
-void matching_engine::push_many(bucket& b, int q, void* value) {
-  if (b.count[q] != many) {
-    if (b.more[q] == nullptr) b.more[q] = new entry_queue;
-    b.more[q]->push(b.second[q]);
-    b.count[q] = many;
-  }
+void matching_engine::push_third(bucket& b, int q, void* value) {
+  if (b.more[q] == nullptr) b.more[q] = new entry_queue;
+  b.more[q]->push(b.second[q]);
+  b.count[q] = many;
   b.more[q]->push(value);
 }
 

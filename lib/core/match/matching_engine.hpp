@@ -35,8 +35,13 @@ class matching_engine : public object_memory<matching_engine, true> {
   /// The policy is part of the key, so that entries of different policies never match. `tag` must
   /// be below 2^32 if the policy includes it.
   matching_entry_key_t make_key(int rank, tag_t tag, matching_policy_t policy) const {
-    if (LCI_UNLIKELY(attr.make_key != nullptr)) return attr.make_key(rank, tag, policy);
+    return LCI_UNLIKELY(attr.make_key != nullptr) ? attr.make_key(rank, tag, policy) : usual_key(rank, tag, policy);
+  }
+  /// make_key() of engines that have no function of the program for it.
+  static matching_entry_key_t usual_key(int rank, tag_t tag, matching_policy_t policy) {
     const auto p = static_cast<uint64_t>(policy);  // bit 0: rank counts, bit 1: tag counts
+    if (LCI_LIKELY(policy == matching_policy_t::rank_tag))
+      return uint64_t{3} << 62 | static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 | tag;
     return p << 62 | (p & 1 ? static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 : 0) | (p & 2 ? tag : 0);
   }
 
@@ -46,6 +51,13 @@ class matching_engine : public object_memory<matching_engine, true> {
 
   /// Removes and returns the oldest entry of `type` under `key`; null if there is none.
   void* take(matching_entry_key_t key, matching_entry_type_t type);
+
+  /// The same for the usual cases, without a call of another function: null also if the bucket is locked, or if its
+  /// first key is another one.
+  void* try_take(matching_entry_key_t key, matching_entry_type_t type) const;
+  /// insert() where `key` has no entries of the other type and there is memory for the new one. False: nothing was
+  /// done, in all other cases and in those of try_take().
+  bool try_insert(matching_entry_key_t key, void* value, matching_entry_type_t type);
 
   /// Removes the entries of `type`, under `key` or all keys, for which `wanted(entry)` is true. Returns how many.
   /// `wanted` is called under the bucket's lock: the entry can't be matched meanwhile, and it must not call the engine.
@@ -88,9 +100,12 @@ class matching_engine : public object_memory<matching_engine, true> {
 
   static constexpr size_t n_buckets = 65536;
 
+  // An empty queue with more capacity than this is freed, so that buckets do not retain memory.
+  static constexpr size_t most_kept = 256;
+
   static constexpr size_t group_size = 64;
 
-  bucket& bucket_of(uint64_t key) {
+  bucket& bucket_of(uint64_t key) const {
     // Low bits stay together, so that consecutive tags fall into neighbouring buckets.
     const uint64_t high = (key >> 16) * 0x9e3779b97f4a7c15ull;
     return buckets_[(key + (high >> 48)) & (n_buckets - 1)];
@@ -101,7 +116,7 @@ class matching_engine : public object_memory<matching_engine, true> {
   /// Of the queue `more`, which pop_many() has emptied.
   LCI_COLD static void shrink(bucket& b, int q);
   static void push(bucket& b, int q, void* value);
-  LCI_NOINLINE static void push_many(bucket& b, int q, void* value);
+  LCI_NOINLINE static void push_third(bucket& b, int q, void* value);
   static void begin(bucket& b, int q, uint64_t key, void* value, matching_entry_type_t type);
   /// Where the bucket's first queue is of another key. Under its lock.
   LCI_NOINLINE void* insert_elsewhere(bucket& b, uint64_t key, void* value, matching_entry_type_t type);
@@ -126,18 +141,20 @@ class matching_engine : public object_memory<matching_engine, true> {
 };
 
 inline void* matching_engine::pop(bucket& b, int q) {
-  if (LCI_UNLIKELY(b.count[q] == many)) return pop_many(b, q);
+  if (b.count[q] == many) return pop_many(b, q);
   void* oldest = b.first[q];
   if (--b.count[q] > 0) b.first[q] = b.second[q];
   return oldest;
 }
 
 inline void matching_engine::push(bucket& b, int q, void* value) {
-  if (b.count[q] == 1) {
+  if (b.count[q] == many) {
+    b.more[q]->push(value);
+  } else if (b.count[q] == 1) {
     b.second[q] = value;
     b.count[q] = 2;
   } else {
-    push_many(b, q, value);
+    push_third(b, q, value);
   }
 }
 
@@ -146,6 +163,55 @@ inline void matching_engine::begin(bucket& b, int q, uint64_t key, void* value, 
   b.type[q] = static_cast<uint8_t>(type);
   b.key[q] = key;
   b.first[q] = value;
+}
+
+LCI_ALWAYS_INLINE inline bool matching_engine::try_insert(matching_entry_key_t key, void* value,
+                                                          matching_entry_type_t type) {
+  bucket& b = bucket_of(key);
+  if (LCI_UNLIKELY(!b.lock.try_lock())) return false;
+  bool inserted = false;
+  if (b.count[0] == 0) {
+    if (LCI_LIKELY((b.count[1] | b.count[2]) == 0 && b.overflow == nullptr)) {
+      begin(b, 0, key, value, type);
+      touch(b);
+      inserted = true;
+    }
+  } else if (LCI_LIKELY(b.key[0] == key && b.type[0] == static_cast<uint8_t>(type))) {
+    if (b.count[0] == many) {
+      inserted = b.more[0]->try_push(value);
+    } else if (b.count[0] == 1) {
+      b.second[0] = value;
+      b.count[0] = 2;
+      inserted = true;
+    } else if (b.more[0] != nullptr && b.more[0]->try_push(b.second[0])) {  // kept from before
+      b.count[0] = many;
+      inserted = b.more[0]->try_push(value);
+    }
+  }
+  b.lock.unlock();
+  return inserted;
+}
+
+LCI_ALWAYS_INLINE inline void* matching_engine::try_take(matching_entry_key_t key, matching_entry_type_t type) const {
+  bucket& b = bucket_of(key);
+  if (LCI_UNLIKELY(!b.lock.try_lock())) return nullptr;
+  void* oldest = nullptr;
+  if (LCI_LIKELY(b.count[0] != 0 && b.key[0] == key && b.type[0] == static_cast<uint8_t>(type))) {
+    if (b.count[0] == many) {
+      entry_queue& more = *b.more[0];
+      const bool last = more.size() == 1;
+      if (LCI_LIKELY(!last || more.capacity() <= most_kept)) {
+        oldest = b.first[0];
+        b.first[0] = more.pop();
+        if (last) b.count[0] = 1;
+      }
+    } else {
+      oldest = b.first[0];
+      if (--b.count[0] > 0) b.first[0] = b.second[0];
+    }
+  }
+  b.lock.unlock();
+  return oldest;
 }
 
 inline void* matching_engine::insert(matching_entry_key_t key, void* value, matching_entry_type_t type) {

@@ -39,8 +39,8 @@ inline status_t fill_receive(device& d, operation& op, int peer, tag_t tag, cons
 }
 
 /// Ends a posted receive that has matched an eager message: fills its buffer, and signals. Returns how it has ended.
-LCI_ALWAYS_INLINE inline errorcode_t end_receive(device& d, operation_table& operations, operation* op, int peer,
-                                                 tag_t tag, const std::byte* data, size_t size) {
+inline errorcode_t end_receive(device& d, operation_table& operations, operation* op, int peer, tag_t tag,
+                               const std::byte* data, size_t size) {
   const status_t status = fill_receive(d, *op, peer, tag, data, size);
   comp_impl_t* comp = op->comp;
   operations.release(op);

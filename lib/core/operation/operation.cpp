@@ -8,22 +8,22 @@ namespace lci::core {
 operation_table::operation_table() = default;
 
 operation_table::~operation_table() {
-  for (size_t i = 0; i < caches_.size(); ++i) delete caches_.get(i);
+  for (const auto& c : caches_) delete c.load(std::memory_order_relaxed);
+  delete last_cache_.load(std::memory_order_relaxed);
   for (size_t i = 0; i < n_slabs_; ++i) delete[] slabs_.get(i);
 }
 
 operation_table::cache* operation_table::local(std::unique_lock<spinlock>& shared_guard) {
   const int index = thread_index();
-  if (LCI_UNLIKELY(index == max_thread_index)) shared_guard = std::unique_lock(last_cache_lock_);
-  cache* c = caches_.get(static_cast<size_t>(index));
-  if (LCI_LIKELY(c != nullptr)) return c;
-  try {
-    auto made = std::make_unique<cache>();
-    caches_.put(static_cast<size_t>(index), made.get());
-    return made.release();
-  } catch (const std::bad_alloc&) {
-    return nullptr;
+  const bool shared = index == max_thread_index;
+  if (LCI_UNLIKELY(shared)) shared_guard = std::unique_lock(last_cache_lock_);
+  std::atomic<cache*>& place = shared ? last_cache_ : caches_[static_cast<size_t>(index) + 1];
+  cache* c = place.load(std::memory_order_relaxed);
+  if (LCI_UNLIKELY(c == nullptr)) {
+    c = new (std::nothrow) cache;
+    place.store(c, std::memory_order_release);  // R2: pairs with A2 in alive()
   }
+  return c;
 }
 
 operation* operation_table::allocate_slowly() {
@@ -36,6 +36,7 @@ operation* operation_table::allocate_slowly() {
 void operation_table::release_slowly(operation* op) {
   std::unique_lock<spinlock> shared_guard;
   cache* const c = local(shared_guard);
+  reset(op);
   if (LCI_UNLIKELY(c == nullptr)) return release_to_shared_list(op);
   give(*c, op);
   if (c->count > 2 * batch) spill(*c);
@@ -45,7 +46,6 @@ void operation_table::release_to_shared_list(operation* op) {
   std::lock_guard guard(lock_);
   cache alone;
   give(alone, op);
-  released_ += 1;
   op->next_free = free_;
   free_ = op;
 }
@@ -101,10 +101,15 @@ operation_table::visit operation_table::enter(const device* d, uint32_t handle, 
 
 size_t operation_table::alive() const {
   std::lock_guard guard(lock_);
-  int64_t n = -released_;
-  for (size_t i = 0; i < caches_.size(); ++i)
-    if (const cache* c = caches_.get(i)) n += c->alive;
-  return static_cast<size_t>(n);
+  size_t n = n_slabs_ * slab_size;
+  for (const operation* op = free_; op != nullptr; op = op->next_free) --n;
+  const auto subtract = [&](const std::atomic<cache*>& place) {
+    if (const cache* c = place.load(std::memory_order_acquire))
+      n -= static_cast<size_t>(c->count);  // A2: pairs with R2
+  };
+  for (const auto& c : caches_) subtract(c);
+  subtract(last_cache_);
+  return n;
 }
 
 }  // namespace lci::core

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,7 @@ struct packet;
 enum class op_state : uint8_t {
   idle,            // in a free list
   recv_posted,     // in a matching engine
+  plain_recv,      // the same; since its allocation nothing was set but status, comp and device
   await_receiver,  // rendezvous, sender: for RTR or FIN
   writing,         // rendezvous, sender: for its puts or fragments
   reading,         // rendezvous, receiver: for its gets
@@ -51,8 +53,8 @@ enum awaited_packets : uint8_t {
   awaits_any = 31,
 };
 
-/// An outstanding operation. The table that allocated it owns its memory; allocate() has reset the first two cache
-/// lines.
+/// An outstanding operation. The table that allocated it owns its memory, and resets the first two cache lines, except
+/// status, comp and device, when the operation is released.
 ///
 /// Thread safety. One thread at a time owns the operation, except while its gate is open: then threads that handle
 /// a packet for its device, or a failure of the peer, enter as accessors. Accessors read what was written before the
@@ -141,20 +143,38 @@ class operation_table {
   /// Null if 2^24 operations are alive, or without memory.
   operation* allocate() {
     operation* op = allocate_blank();
-    if (LCI_LIKELY(op != nullptr)) op->status = status_t(errorcode_t::done);
+    if (LCI_LIKELY(op != nullptr)) {
+      op->status = status_t(errorcode_t::done);
+      op->comp = nullptr;
+    }
     return op;
   }
-  /// allocate() without initializing `status`, which the caller sets.
+  /// allocate() without initializing `status` and `comp`, which the caller sets.
   operation* allocate_blank() {
     cache* c = own_cache();
     if (LCI_UNLIKELY(c == nullptr || c->head == nullptr)) return allocate_slowly();
     return take(*c);
   }
+  /// The same from the thread's list only: null if that is empty.
+  operation* allocate_or_null() {
+    cache* c = own_cache();
+    return LCI_LIKELY(c != nullptr && c->head != nullptr) ? take(*c) : nullptr;
+  }
   /// Never allocates.
   void release(operation* op) {
     cache* c = own_cache();
     if (LCI_UNLIKELY(c == nullptr || c->count >= 2 * batch)) return release_slowly(op);
+    reset(op);
     give(*c, op);
+  }
+  /// The same for an operation in the state plain_recv, which has nothing to be reset. False: nothing was done, as the
+  /// thread's list is full or missing.
+  bool try_release_plain(operation* op) {
+    cache* c = own_cache();
+    if (LCI_UNLIKELY(c == nullptr || c->count >= 2 * batch)) return false;
+    op->gate.reuse_next(index_bits);
+    give(*c, op);
+    return true;
   }
   /// An operation whose gate the caller has entered, and the kind of packet that the gate admitted; or null and 0.
   struct visit {
@@ -190,7 +210,6 @@ class operation_table {
   struct alignas(cache_line) cache {
     operation* head = nullptr;
     int count = 0;
-    int64_t alive = 0;  // allocated minus released by this thread
   };
 
   template <class F>
@@ -200,31 +219,28 @@ class operation_table {
       for (size_t k = 0; k < slab_size; ++k) f(&slabs_.get(i)[k]);
   }
 
-  /// The calling thread's cache; null if it has none yet, or shares one under last_cache_lock_.
-  cache* own_cache() const {
-    const int index = thread_index();
-    return LCI_LIKELY(index != max_thread_index) ? caches_.get(static_cast<size_t>(index)) : nullptr;
-  }
+  /// The calling thread's cache; null if it has none yet, or shares one under last_cache_lock_. Relaxed: the thread, or
+  /// an ended one with the same index, has written it.
+  cache* own_cache() const { return (caches_.data() + 1)[thread_index_if_known()].load(std::memory_order_relaxed); }
   static operation* take(cache& c) {
     operation* op = c.head;
     c.head = op->next_free;
     --c.count;
-    ++c.alive;
-    op->comp = nullptr;
+    return op;
+  }
+  static void reset(operation* op) {
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
     op->named = op->in_window = op->timed = op->in_order = op->shaped = op->allocates = false;
     op->carrier = nullptr;
     op->reg = {};
     op->fail_as(failure::none);
-    return op;
+    op->gate.reuse(op->handle() + (1u << index_bits));
   }
   static void give(cache& c, operation* op) {
     op->become(op_state::idle);
-    op->gate.reuse(op->handle() + (1u << index_bits));
     op->next_free = c.head;
     c.head = op;
-    --c.alive;
     ++c.count;
   }
   LCI_NOINLINE operation* allocate_slowly();
@@ -239,13 +255,14 @@ class operation_table {
   /// Moves all but a batch from the cache to the shared list.
   void spill(cache& c);
 
-  mpmc_array<cache*> caches_;     // by thread index
+  // By thread index + 1. The first, of threads without an index, and that of max_thread_index are null.
+  std::array<std::atomic<cache*>, max_thread_index + 2> caches_{};
   mpmc_array<operation*> slabs_;  // of slab_size operations each
   mutable spinlock lock_;
   operation* free_ = nullptr;  // under lock_
   size_t n_slabs_ = 0;         // under lock_
-  int64_t released_ = 0;       // by threads that have no cache; under lock_
-  spinlock last_cache_lock_;   // for the cache that threads beyond max_thread_index share
+  spinlock last_cache_lock_;
+  std::atomic<cache*> last_cache_{nullptr};  // of threads beyond max_thread_index, which use it under last_cache_lock_
 };
 
 }  // namespace lci::core

@@ -100,13 +100,20 @@ bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it)
   return true;
 }
 
-/// Inserts the receive of an operation that the caller owns alone. Returns the unexpected message that matches it; or
-/// null, and then the operation may have ended already.
-LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_engine& engine, int rank, tag_t tag,
-                                          matching_policy_t policy) {
-  const uint64_t key = engine.make_key(rank, tag, policy);
+/// A failure of the peer ends the receives posted before it. One posted at the same time may be missed, so its post
+/// checks afterwards.
+LCI_COLD void check_peer_of(device& d, const operation* op, uint32_t handle, matching_engine& engine, uint64_t key,
+                            int rank) {
+  if (d.failures.has_failed(rank) &&
+      withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
+    d.failures.throw_fatal(rank);
+}
+
+/// Inserts the receive of an operation that the caller owns alone, from `rank` if the key contains a rank. Returns the
+/// unexpected message that matches it; or null, and then the operation may have ended already.
+LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_engine& engine, uint64_t key, int rank,
+                                          bool rank_counts) {
   const uint32_t handle = op->handle();
-  if (LCI_UNLIKELY(op->named)) ticket_of(op).filed_in(engine, key);
   void* match;
   try {
     match = engine.insert(key, op, matching_entry_type_t::recv);
@@ -116,10 +123,7 @@ LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_eng
     throw_no_memory(post_kind::recv);
   }
   if (LCI_UNLIKELY(match != nullptr)) return static_cast<unexpected*>(match);
-  // A failure of the peer ends the receives posted before it; one posted at the same time may be missed, so check here.
-  if (LCI_UNLIKELY(d.failures.may_be_any()) && looks_at_rank(policy) && d.failures.has_failed(rank) &&
-      withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
-    d.failures.throw_fatal(rank);
+  if (LCI_UNLIKELY(d.failures.may_be_any()) && rank_counts) check_peer_of(d, op, handle, engine, key, rank);
   return nullptr;
 }
 
@@ -135,8 +139,10 @@ inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t pol
   }
   if constexpr (shaped) give_shape(d.rt.operations, op, *a.layout);
   if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation);
-  unexpected* u = file(d, op, *a.matching_engine.p_impl, a.rank, a.tag, policy);
+  matching_engine& engine = *a.matching_engine.p_impl;
+  const uint64_t key = engine.make_key(a.rank, a.tag, policy);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).filed_in(engine, key);
+  unexpected* u = file(d, op, engine, key, a.rank, looks_at_rank(policy));
   if (LCI_UNLIKELY(u != nullptr)) return receive_unexpected(d, op, a.allow_done, u);
   return errorcode_t::posted;
 }
@@ -164,6 +170,53 @@ inline status_t post_recv_any(post_recv_args& a) {
   return file_receive<shaped>(d, a, policy, may_retry(a));
 }
 
+/// What file_receive() returns a pointer to.
+constinit thread_local status_t tls_receive_status;
+
+LCI_ALWAYS_INLINE inline void set_up_receive(device& d, operation* op, uint64_t terms, void* buffer, size_t size,
+                                             comp_impl_t* comp, void* user_context) {
+  constexpr uint64_t rank_mask = (uint64_t{1} << detail::receive_terms::rank_bits) - 1;
+  op->status = make_status(errorcode_t::done, static_cast<int>(terms >> 32 & rank_mask), buffer, size,
+                           static_cast<uint32_t>(terms), user_context);
+  op->belong_to(&d);
+  op->comp = comp;
+  op->become(op_state::plain_recv);
+}
+
+/// Files a receive where try_insert() can't: a message may match it.
+LCI_NOINLINE const status_t* file_receive_slowly(device& d, operation* op, uint64_t terms) {
+  matching_engine& engine = *d.rt.default_matching_engine.p_impl;
+  const int rank = op->status.rank;
+  const bool tag_counts = (terms & detail::receive_terms::tag_counts) != 0;
+  const uint64_t key =
+      engine.make_key(rank, op->status.tag, tag_counts ? matching_policy_t::rank_tag : matching_policy_t::rank_only);
+  unexpected* const u = file(d, op, engine, key, rank, true);
+  if (u == nullptr) return nullptr;
+  const status_t status = receive_unexpected(d, op, (terms & detail::receive_terms::allow_done) != 0, u);
+  if (status.is_posted()) return nullptr;
+  tls_receive_status = status;
+  return &tls_receive_status;
+}
+
+/// Posts a receive where the thread's list of operations is empty.
+LCI_NOINLINE const status_t* file_receive_without_operation(device& d, uint64_t terms, void* buffer, size_t size,
+                                                            comp_impl_t* comp, void* user_context) {
+  operation* const op = d.rt.operations.allocate_blank();
+  if (LCI_UNLIKELY(op == nullptr)) {
+    tls_receive_status = errorcode_t::retry_nomem;
+    return &tls_receive_status;
+  }
+  set_up_receive(d, op, terms, buffer, size, comp, user_context);
+  return file_receive_slowly(d, op, terms);
+}
+
+/// file(), after the insertion, where a peer may have failed.
+LCI_COLD const status_t* check_peer_of_terms(device& d, const operation* op, uint32_t handle, uint64_t key) {
+  constexpr uint64_t rank_mask = (uint64_t{1} << detail::receive_terms::rank_bits) - 1;
+  check_peer_of(d, op, handle, *d.rt.default_matching_engine.p_impl, key, static_cast<int>(key >> 32 & rank_mask));
+  return nullptr;
+}
+
 }  // namespace
 
 status_t post_recv(post_recv_args& a) {
@@ -175,18 +228,22 @@ status_t post_recv_pieces(post_recv_args& a) { return begin_post(post_kind::recv
 
 }  // namespace lci::core
 
-lci::errorcode_t lci::detail::file_receive(core::device* device, receive_terms terms, tag_t tag, void* buffer,
-                                           size_t size, comp_impl_t* comp, void* user_context, status_t& status) {
+// In the usual case it calls no function, so that no registers need saving.
+const lci::status_t* lci::detail::file_receive(core::device* device, uint64_t terms, void* buffer, size_t size,
+                                               comp_impl_t* comp, void* user_context) {
   core::device& d = *device;
-  core::operation* op = d.rt.operations.allocate_blank();
-  if (LCI_UNLIKELY(op == nullptr)) return errorcode_t::retry_nomem;
-  op->belong_to(&d);
-  op->comp = comp;
-  op->status = core::make_status(errorcode_t::done, terms.rank, buffer, size, tag, user_context);
-  op->become(core::op_state::recv_posted);
-  core::unexpected* u = core::file(d, op, *d.rt.default_matching_engine.p_impl, terms.rank, tag,
-                                   static_cast<matching_policy_t>(terms.policy));
-  if (LCI_LIKELY(u == nullptr)) return errorcode_t::posted;
-  status = core::receive_unexpected(d, op, terms.allow_done, u);
-  return errorcode_t::done;
+  core::operation* const op = d.rt.operations.allocate_or_null();
+  if (LCI_UNLIKELY(op == nullptr))
+    return core::file_receive_without_operation(d, terms, buffer, size, comp, user_context);
+  core::set_up_receive(d, op, terms, buffer, size, comp, user_context);
+  core::matching_engine& engine = *d.rt.default_matching_engine.p_impl;
+  if (LCI_UNLIKELY(engine.attr.make_key != nullptr)) return core::file_receive_slowly(d, op, terms);
+  // As usual_key() has it: bit 62 says that the rank counts, as it always does here.
+  uint64_t key = terms | uint64_t{1} << 62;
+  if (LCI_UNLIKELY((terms & receive_terms::tag_counts) == 0)) key = key >> 32 << 32;
+  const uint32_t handle = op->handle();
+  if (LCI_UNLIKELY(!engine.try_insert(key, op, matching_entry_type_t::recv)))
+    return core::file_receive_slowly(d, op, terms);
+  if (LCI_UNLIKELY(d.failures.may_be_any())) return core::check_peer_of_terms(d, op, handle, key);
+  return nullptr;
 }

@@ -82,7 +82,8 @@ class rcomp_table {
     const slot* slot_;
     rcomp_t rcomp_;
   };
-  entry at(rcomp_t rcomp) const { return {slots_.get_wrapped(rcomp & index_mask), rcomp}; }
+  // The table has at most index_mask + 1 slots, so get_wrapped() ignores the generation.
+  entry at(rcomp_t rcomp) const { return {slots_.get_wrapped(rcomp), rcomp}; }
   comp_impl_t* lookup(rcomp_t rcomp) const { return at(rcomp).comp(); }
   target find_target(rcomp_t rcomp) const { return at(rcomp).found(); }
 
