@@ -35,7 +35,7 @@ CHANGES = {  # differences of an older or newer header: file, text, its replacem
     "the order of its members": ("direct.hpp", "  size_t direct_end = 0;        ///< messages of fewer bytes may take "
                                  "the direct path\n  uintptr_t packets = 0; ",
                                  "  uintptr_t packets = 0;\n  size_t direct_end = 0; "),
-    "inlined code": ("abi.hpp", "inlined_code = 2;", "inlined_code = 77;"),
+    "inlined code": ("abi.hpp", "inlined_code = 3;", "inlined_code = 77;"),
     "a virtual function's class": ("completion.hpp", "  attr_t attr;\n", "  attr_t attr;\n  long more = 0;\n"),
 }
 
