@@ -82,6 +82,9 @@ class server {
           ++report_.died;
           lci::disconnect(e.failed_rank());
         }
+      } catch (const lci::invalid_argument_error& e) {
+        // The request had arrived before the failure of its client, which freed the client's id, was reported.
+        if (std::strstr(e.what(), "no peer outside of the job is connected under this id") == nullptr) throw;
       }
     }
     lci::deregister_memory(&mr_);

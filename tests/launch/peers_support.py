@@ -56,7 +56,12 @@ class PeersTest(LaunchTest):
         names = ('served', 'died', 'descriptors', 'mappings', 'resident', 'drained')
         return dict(zip(names, map(int, self.client('report').split())))
 
+    def still_runs(self, server):
+        if server.poll() is not None:
+            self.fail(f'the server has ended with {server.returncode}: {server.stderr.read()}')
+
     def end(self, server):
+        self.still_runs(server)
         self.client('end')
         self.ends_well(server)
 

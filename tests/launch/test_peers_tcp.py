@@ -369,6 +369,7 @@ class PeersOverTcp(PeersTest):
         self.end(server)
 
     def end(self, server):
+        self.still_runs(server)
         self.far('end')
         self.ends_well(server)
 
