@@ -26,9 +26,12 @@ void* get(size_t size) {
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
-void* get_aligned(size_t size, std::align_val_t alignment) {
+void* try_aligned(size_t size, std::align_val_t alignment) noexcept {
   const auto a = static_cast<size_t>(alignment);
-  void* p = fails(size) ? nullptr : std::aligned_alloc(a, (size + a - 1) / a * a);
+  return fails(size) ? nullptr : std::aligned_alloc(a, (size + a - 1) / a * a);
+}
+void* get_aligned(size_t size, std::align_val_t alignment) {
+  void* p = try_aligned(size, alignment);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
@@ -47,6 +50,12 @@ LCI_NOINLINE void* operator new[](size_t size, const std::nothrow_t&) noexcept {
 }
 LCI_NOINLINE void* operator new(size_t size, std::align_val_t alignment) { return get_aligned(size, alignment); }
 LCI_NOINLINE void* operator new[](size_t size, std::align_val_t alignment) { return get_aligned(size, alignment); }
+LCI_NOINLINE void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return try_aligned(size, alignment);
+}
+LCI_NOINLINE void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return try_aligned(size, alignment);
+}
 LCI_NOINLINE void operator delete(void* p) noexcept { std::free(p); }
 LCI_NOINLINE void operator delete[](void* p) noexcept { std::free(p); }
 LCI_NOINLINE void operator delete(void* p, size_t) noexcept { std::free(p); }
