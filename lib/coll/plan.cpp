@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/call_watch.hpp"
+#include "lib/core/device/barrier_rounds.hpp"
 #include "lib/core/device/device.hpp"
 
 namespace lci::coll {
@@ -91,6 +92,7 @@ class retried_post {
 }  // namespace
 
 plan::node plan::send(int rank, const void* buffer, size_t size, size_t step, nodes after) {
+  if (receivers_.empty() || receivers_.back() != rank) receivers_.push_back(rank);
   const post_send_x post(rank, buffer, size, tag_of(step), COMP_NULL);
   return placed(graph_add_node_op(graph_, retried_post(within(scope_, post))), after);
 }
@@ -124,7 +126,10 @@ void plan::run() {
   sync_wait_x(done_, &status).runtime(scope_.runtime).device(scope_.device)();
   free_comp(&done_);
   const errorcode_t code = status.error.errorcode;
-  if (code < errorcode_t::fatal) return;
+  if (code < errorcode_t::fatal) {
+    for (const int rank : receivers_) core::await_sent(*scope_.device.p_impl, rank);
+    return;
+  }
   if (status.rank < 0)
     throw resource_error(std::string(operation_) +
                          ": this rank could not do its part: it had no memory, or a function threw; other ranks wait");

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lci.hpp"
 #include "lib/base/check.hpp"
@@ -76,8 +77,8 @@ class plan {
   /// Uninitialised memory that is freed when the plan has ended.
   std::byte* scratch(size_t size);
 
-  /// Starts the plan; without a completion object, waits for its end. Throws peer_failure_error if a peer has failed,
-  /// resource_error if this rank's part has.
+  /// Starts the plan; without a completion object, waits for its end, and until its messages have left the backlog.
+  /// Throws peer_failure_error if a peer has failed, resource_error if this rank's part has.
   void run();
 
  private:
@@ -96,6 +97,7 @@ class plan {
   comp_t done_;   // signalled by the graph
   comp_t graph_;  // frees itself at its end
   memory* memory_;
+  std::vector<int> receivers_;  // ranks that this one sends to, in the order of the sends
 };
 
 // --- checks of arguments; they throw invalid_argument_error ---
