@@ -5,13 +5,12 @@ import re
 import signal
 import socket
 import struct
-import tempfile
 import time
 import unittest
 
-from peers_support import PeersTest
+from far_peers import FAR, LISTEN, FarPeersTest, TestsOfEachNetwork
 from support import PATIENCE
-from test_peers_tcp import CONTROL, FAR, GOOD, LINK, LISTEN, OUTCOME, CHALLENGE, read_all
+from test_peers_tcp import CONTROL, GOOD, LINK, OUTCOME, CHALLENGE, read_all
 
 OFFER = 288  # bytes of what both ends of a stream tell each other
 OTHER_NETWORK = 13
@@ -42,7 +41,7 @@ FEW = {'FI_PROVIDER': 'tcp,net'}
 
 
 @unittest.skipUnless(os.environ['WITH_OFI'] == 'true', 'this build has no libfabric')
-class PeersOverLibfabric(PeersTest):
+class PeersOverLibfabric(TestsOfEachNetwork, FarPeersTest):
     provider = 'tcp'
 
     def begin(self, *words, **env):
@@ -55,18 +54,6 @@ class PeersOverLibfabric(PeersTest):
         server = self.serve(**{LISTEN: where}, **env)
         self.assertRegex(self.where[0], r'^ofi\+\S+://\S+:[1-9]\d*$')
         return server
-
-    def far(self, mode, times=1, **env):
-        return self.client(mode, times, **FAR, **env)
-
-    def look(self):
-        names = ('served', 'died', 'descriptors', 'mappings', 'resident', 'drained')
-        return dict(zip(names, map(int, self.far('report').split())))
-
-    def end(self, server):
-        self.still_runs(server)
-        self.far('end')
-        self.ends_well(server)
 
     def test_all_operations_work(self):
         server = self.serve_far()
@@ -86,13 +73,6 @@ class PeersOverLibfabric(PeersTest):
         server = self.serve_far(**FAR)
         self.client('client', 2)
         self.client('client', LCI_ATTR_BACKEND='ofi', LCI_ATTR_OFI_PROVIDER_NAME='tcp')
-        self.end(server)
-
-    def test_each_device_has_a_link_of_its_own(self):
-        server = self.serve_far(PEER_HELPER_DEVICES=1)
-        for _ in range(3):
-            self.far('devices')
-        self.assertEqual(self.look()['drained'], 1)
         self.end(server)
 
     def test_peers_of_one_host_use_shared_memory(self):
@@ -171,14 +151,6 @@ class PeersOverLibfabric(PeersTest):
 
     # --- who may connect ---
 
-    def key(self, text):
-        file = tempfile.NamedTemporaryFile('w', delete=False)
-        self.addCleanup(os.unlink, file.name)
-        file.write(text)
-        file.close()
-        os.chmod(file.name, 0o600)
-        return {'LCI_ATTR_PEER_KEY_FILE': file.name}
-
     def test_peers_with_one_key_connect_and_others_are_refused(self):
         good = self.key('0123456789abcdef' * 2)
         server = self.serve_far(**good)
@@ -207,43 +179,6 @@ class PeersOverLibfabric(PeersTest):
         self.assertEqual((after['drained'], after['died']), (1, 0))
         self.assertLessEqual(after['descriptors'], before['descriptors'] + 2)
         self.assert_memory(before, after, mappings=20, resident=8000)
-        self.end(server)
-
-    def test_ids_are_reused(self):
-        server = self.serve_far(LCI_ATTR_MAX_PEERS=3)
-        self.far('client', 20)
-        self.end(server)
-
-    def test_no_resources_are_left_of_killed_clients(self):
-        server = self.serve_far()
-        self.far('client', 2)
-        before = self.look()
-        for _ in range(4):
-            victim = self.begin('victim', *self.where, 1, **FAR)
-            self.assertEqual(victim.stdout.readline(), 'ready\n')
-            self.far('client')
-            victim.send_signal(signal.SIGKILL)
-            victim.wait()
-        end = time.monotonic() + 20
-        while (after := self.look())['died'] != 4 and time.monotonic() < end:
-            pass
-        self.assertEqual((after['died'], after['drained']), (4, 1))
-        self.assertLessEqual(after['descriptors'], before['descriptors'] + 2)
-        self.end(server)
-
-    def test_a_client_gets_the_failure_of_a_killed_server_and_connects_to_the_next_one(self):
-        server = self.serve_far()
-        victim = self.begin('victim', *self.where, 1, **FAR)
-        self.assertEqual(victim.stdout.readline(), 'ready\n')
-        server.send_signal(signal.SIGKILL)
-        server.wait()
-        _, err = victim.communicate(timeout=PATIENCE)
-        self.assertNotEqual(victim.returncode, 0)
-        self.assertRegex(err, 'peer_failure_error')
-        self.assertRegex(err, 'rank 1, a peer outside of the job, has failed')
-        self.assertRegex(self.once('try', self.where[0], **FAR).stdout, '^peer_failure_error .*nobody listens there')
-        server = self.serve_far(self.where[0])  # at the same port
-        self.far('client', 2)
         self.end(server)
 
     def test_a_message_within_a_second_does_not_wait_for_polls_that_sleep(self):

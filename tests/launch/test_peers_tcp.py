@@ -6,16 +6,11 @@ import re
 import signal
 import socket
 import struct
-import tempfile
-import time
 import unittest
 
-from peers_support import PeersTest
+from far_peers import FAR, LISTEN, FarPeersTest, TestsOfEachNetwork
 from support import PATIENCE
 
-LISTEN = 'LCI_ATTR_PEER_LISTEN'
-# A runtime without shared memory for such peers, so that all goes over sockets although this is one host.
-FAR = {'LCI_ATTR_BACKEND': 'tcp'}
 HELLO, CHALLENGE, OUTCOME = 64, 64, 32
 GOOD, NEAR = 1, 2
 CONTROL, LINK = 1, 2
@@ -68,18 +63,11 @@ def sockets_of(process):
     return n
 
 
-class PeersOverTcp(PeersTest):
+class PeersOverTcp(TestsOfEachNetwork, FarPeersTest):
     def serve_far(self, where='tcp://127.0.0.1:0', **env):
         server = self.serve(**{LISTEN: where}, **env)
         self.assertRegex(self.where[0], r'^tcp://\S+:[1-9]\d*$')
         return server
-
-    def far(self, mode, times=1, **env):
-        return self.client(mode, times, **FAR, **env)
-
-    def look(self):
-        names = ('served', 'died', 'descriptors', 'mappings', 'resident', 'drained')
-        return dict(zip(names, map(int, self.far('report').split())))
 
     def test_all_operations_work_with_addresses_of_both_families_and_with_names(self):
         for where in ('tcp://127.0.0.1:0', 'tcp://[::1]:0', 'tcp://localhost:0'):
@@ -101,14 +89,6 @@ class PeersOverTcp(PeersTest):
         if os.environ['WITH_OFI'] == 'true':
             self.client('client', LCI_ATTR_BACKEND='ofi', FI_PROVIDER='tcp')
             self.client('large', LCI_ATTR_BACKEND='ofi', FI_PROVIDER='tcp')
-        self.end(server)
-
-    def test_each_device_has_a_link_of_its_own(self):
-        server = self.serve_far(PEER_HELPER_DEVICES=1)
-        for _ in range(3):
-            self.far('devices')
-        self.client('devices')
-        self.assertEqual(self.look()['drained'], 1)
         self.end(server)
 
     def test_a_server_listens_on_several_addresses(self):
@@ -167,45 +147,6 @@ class PeersOverTcp(PeersTest):
         self.assert_memory(before, after, mappings=10, resident=6000)
         self.end(server)
 
-    def test_ids_are_reused(self):
-        """Twenty successive connections with three ids."""
-        server = self.serve_far(LCI_ATTR_MAX_PEERS=3)
-        self.far('client', 20)
-        self.end(server)
-
-    def test_no_resources_are_left_of_killed_clients(self):
-        server = self.serve_far()
-        self.far('client', 2)
-        before = self.look()
-        for _ in range(4):
-            victim = self.begin('victim', *self.where, 1, **FAR)
-            self.assertEqual(victim.stdout.readline(), 'ready\n')
-            self.far('client')
-            victim.send_signal(signal.SIGKILL)
-            victim.wait()
-        end = time.monotonic() + 20
-        while (after := self.look())['died'] != 4 and time.monotonic() < end:
-            pass
-        self.assertEqual((after['died'], after['drained']), (4, 1))
-        self.assertLessEqual(after['descriptors'], before['descriptors'] + 2)
-        self.end(server)
-
-    def test_a_client_gets_the_failure_of_a_killed_server_and_connects_to_the_next_one(self):
-        server = self.serve_far()
-        victim = self.begin('victim', *self.where, 1, **FAR)
-        self.assertEqual(victim.stdout.readline(), 'ready\n')
-        server.send_signal(signal.SIGKILL)
-        server.wait()
-        _, err = victim.communicate(timeout=PATIENCE)
-        self.assertNotEqual(victim.returncode, 0)
-        self.assertRegex(err, 'peer_failure_error')
-        self.assertRegex(err, 'rank 1, a peer outside of the job, has failed')
-        output = self.once('try', self.where[0], **FAR).stdout
-        self.assertRegex(output, '^peer_failure_error .*nobody listens there')
-        server = self.serve_far(self.where[0])  # at the same port
-        self.far('client', 2)
-        self.end(server)
-
     def test_refusals_say_what_to_do(self):
         self.serve_far(LCI_ATTR_ACCEPT_EXTERNAL_PEERS=0)
         self.assertRegex(self.once('try', self.where[0], **FAR).stdout,
@@ -244,14 +185,6 @@ class PeersOverTcp(PeersTest):
         self.end(server) if self.where[0].startswith('tcp://127.') else self.far('end', LCI_ATTR_PEER_AUTH='none')
 
     # --- keys ---
-
-    def key(self, text, mode=0o600):
-        file = tempfile.NamedTemporaryFile('w', delete=False)
-        self.addCleanup(os.unlink, file.name)
-        file.write(text)
-        file.close()
-        os.chmod(file.name, mode)
-        return {'LCI_ATTR_PEER_KEY_FILE': file.name}
 
     def test_peers_with_one_key_connect_and_others_are_refused(self):
         good = self.key('0123456789abcdef' * 2 + '\n')
@@ -367,12 +300,6 @@ class PeersOverTcp(PeersTest):
         self.assertLessEqual(after['descriptors'], before['descriptors'] + 2)
         self.assert_memory(before, after, resident=8000)
         self.end(server)
-
-    def end(self, server):
-        self.still_runs(server)
-        self.far('end')
-        self.ends_well(server)
-
 
 if __name__ == '__main__':
     unittest.main()
