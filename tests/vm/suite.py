@@ -186,6 +186,7 @@ CONFIGURATIONS = {
         + [KilledRank(IBV, scene) for scene in ('idle', 'sending', 'flooding', 'streaming', 'putting', 'getting',
                                            'waiting')], seconds=360),
     'ibv two guests': across(IBV),
+    'ibv v1': Configuration([Layer(IBV, 2, 'layers/v1/spec/v1_spec')], seconds=360),
     'ibv armci': Configuration([armci(IBV, 300, 1)], seconds=360),
     'ibv armci long': Configuration([armci(IBV, 20000, 7)], seconds=3600),
     'ibv lossy link': Configuration([conformance(IBV, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),
