@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace lci::network {
 
@@ -37,7 +38,10 @@ socklen_t length_of(const sockaddr_storage& address) {
 sockaddr_storage first_address() {
   sockaddr_storage best{};
   ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return best;
+  if (getifaddrs(&all) != 0) {
+    if (errno == ENOMEM) throw std::bad_alloc();
+    return best;
+  }
   int most = 0;
   for (const ifaddrs* i = all; i != nullptr; i = i->ifa_next) {
     if (worth(*i) <= most) continue;

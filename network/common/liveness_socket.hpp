@@ -27,7 +27,8 @@ class socket_handle {
   int fd_ = -1;
 };
 
-/// An address of this host: of an interface that is up and not the loopback, else of the loopback.
+/// An address of this host: of an interface that is up and not the loopback, else of the loopback. Throws
+/// std::bad_alloc.
 sockaddr_storage first_address();
 
 /// A socket that listens on any free port; stores the port in `address`. -1 on failure, with `errno`.

@@ -173,7 +173,7 @@ errorcode_t device::put_or_get(const net_op& op) {
     if (lane->shared_by_threads) lane->lock.unlock();
   }
   if (LCI_LIKELY(error == 0)) return errorcode_t::done;
-  if (error == EAGAIN) return errorcode_t::retry_nomem;
+  if (error == EAGAIN || error == ENOMEM) return errorcode_t::retry_nomem;  // a later post copies all again
   if (error != ESRCH) throw_refused(op, error);
   return errorcode_t::fatal;
 }
@@ -188,6 +188,7 @@ errorcode_t device::post_pieces(verb kind, int peer, const piece* pieces, size_t
   const int error = there == presence::closed ? ESRCH : copy_pieces(pid, kind, pieces, n);
   if (error == 0) return errorcode_t::done;
   if (error == ESRCH) return errorcode_t::fatal;
+  if (error == ENOMEM) return errorcode_t::retry_nomem;  // a later call copies all again
   net_op op;
   op.kind = kind;
   op.peer = peer;
@@ -209,14 +210,18 @@ presence device::presence_of(int peer) {
     }
     return there;
   } catch (const shortage_error& e) {
-    if (!warned_of_unknown_.exchange(true, std::memory_order_relaxed))
-      log_warning(std::string(e.what()) + "; puts and gets of its memory are delayed until it can");
+    warn_of_delay(e);
     return presence::unknown;
   } catch (const peer_failure_error&) {
     std::lock_guard guard(mutex_);
     note_gone(peer);
     return presence::closed;
   }
+}
+
+void device::warn_of_delay(const shortage_error& e) {
+  if (!warned_of_delay_.exchange(true, std::memory_order_relaxed))
+    log_warning(std::string(e.what()) + "; messages to it, and puts and gets of its memory, are delayed until it can");
 }
 
 void device::throw_refused(const net_op& op, int error) const {

@@ -92,6 +92,8 @@ class device final : public network::device {
   /// system lacks resources to check now.
   presence presence_of(int peer);
   [[noreturn]] LCI_COLD void throw_refused(const net_op& op, int error) const;
+  /// Once: a peer's memory can't be mapped now, so posts to it return `retry`.
+  LCI_COLD void warn_of_delay(const shortage_error& e);
   LCI_COLD errorcode_t no_room(const out_lane& lane, int peer);
   void after_send(out_lane& lane) {
     compiler_barrier();  // see bell.hpp: the sleeper's membarrier completes the ordering
@@ -130,7 +132,8 @@ class device final : public network::device {
   void look_for_ends(event_sink& sink);
 
   context& context_;
-  const context::place place_;  // in the own segment
+  mpmc_array<poller*> pollers_;  // by thread index; before place_, as nothing may fail when peers see the device
+  const context::place place_;   // in the own segment
   device_entry& entry_;
   std::atomic<in_lane**> in_lanes_{nullptr};
   std::atomic<uint32_t> n_in_lanes_{0};
@@ -148,10 +151,9 @@ class device final : public network::device {
   std::vector<int> closed_peers_;                         // under mutex_: peers whose end is reported or to be reported
   size_t n_ends_told_ = 0;                                // under mutex_: number of closed_peers_ already reported
   bool warned_of_shortage_ = false;                       // under mutex_
-  std::atomic<bool> warned_of_unknown_{false};
+  std::atomic<bool> warned_of_delay_{false};
   std::vector<in_lane*> external_in_;  // under mutex_: those of owned_in_ that external peers use or have used
   std::vector<out_lane*> spare_out_;   // under mutex_: those of owned_out_ not in use
-  mpmc_array<poller*> pollers_;        // by thread index
   std::vector<std::unique_ptr<poller>> owned_pollers_;  // under mutex_
   poller shared_poller_;                                // of threads that have none of their own
   std::atomic<bool> looking_{false};                    // a thread is handling external peers

@@ -54,6 +54,10 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
   segment_view segment;
   try {
     segment = context_.segment_of(peer);
+  } catch (const shortage_error& e) {
+    warn_of_delay(e);
+    why = errorcode_t::retry_nomem;
+    return nullptr;
   } catch (const peer_failure_error&) {
     note_gone(peer);
     why = errorcode_t::fatal;

@@ -18,8 +18,10 @@ namespace lci::network::shm {
 namespace {
 
 [[noreturn]] void refuse(const char* what, size_t size, int error, const char* attribute) {
-  throw resource_error("shm: can't " + std::string(what) + " " + std::to_string(size) +
-                       " bytes: " + std::strerror(error) + "; lower " + attribute);
+  const std::string why = "shm: can't " + std::string(what) + " " + std::to_string(size) +
+                          " bytes: " + std::strerror(error) + "; lower " + attribute;
+  if (error == ENOMEM) throw shortage_error(why);
+  throw resource_error(why);
 }
 
 }  // namespace

@@ -4,13 +4,21 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lci/errors.hpp"
+
 namespace lci::network::shm {
+
+/// The system lacks resources to map memory now.
+class shortage_error final : public resource_error {
+ public:
+  using resource_error::resource_error;
+};
 
 /// Owns a mapping.
 class mapping {
  public:
   mapping() = default;
-  /// Throws resource_error; the message names `attribute` as the remedy. The caller still owns fd.
+  /// Throws shortage_error, or another resource_error; the message names `attribute` as the remedy. The caller still owns fd.
   /// `wish`: where to map it, if that is free.
   mapping(int fd, size_t size, const char* attribute, uint64_t wish = 0);
   ~mapping();

@@ -36,12 +36,6 @@ class own_segment {
   mapping map_;
 };
 
-/// The system lacks resources to map a peer's memory now.
-class shortage_error final : public resource_error {
- public:
-  using resource_error::resource_error;
-};
-
 /// Maps the file `name` of the process that `a` describes. Throws peer_failure_error if the owner has ended,
 /// shortage_error, or another resource_error with the reason and the remedy, for which it may name `attribute`. `wish`:
 /// where to map it, if that is free.

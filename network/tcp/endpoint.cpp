@@ -4,8 +4,10 @@
 #include <net/if.h>
 #include <netdb.h>
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
@@ -58,7 +60,10 @@ endpoint endpoint::unpack(const std::string& bytes, int rank) {
 sockaddr_storage listening_address(const std::string& device_name) {
   if (device_name.empty()) return first_address();
   ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return {};
+  if (getifaddrs(&list) != 0) {
+    if (errno == ENOMEM) throw std::bad_alloc();
+    return {};
+  }
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
   sockaddr_storage found{};
   std::string known;

@@ -80,5 +80,15 @@ SWEEP_UNCHECKED void* operator new[](size_t size, std::align_val_t alignment) {
   if (fails()) throw std::bad_alloc();
   return real(size, alignment);
 }
+SWEEP_UNCHECKED void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t& t) noexcept {
+  static auto* const real =
+      behind<void*(size_t, std::align_val_t, const std::nothrow_t&)>("_ZnwmSt11align_val_tRKSt9nothrow_t");
+  return fails() ? nullptr : real(size, alignment, t);
+}
+SWEEP_UNCHECKED void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t& t) noexcept {
+  static auto* const real =
+      behind<void*(size_t, std::align_val_t, const std::nothrow_t&)>("_ZnamSt11align_val_tRKSt9nothrow_t");
+  return fails() ? nullptr : real(size, alignment, t);
+}
 
 #endif

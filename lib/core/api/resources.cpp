@@ -86,8 +86,13 @@ class memory_of_device {
     before_ = get_resident_memory();
   }
   /// To be called after the device was allocated.
-  void learn() {
-    const size_t now = get_resident_memory();
+  void learn() noexcept {
+    size_t now = 0;
+    try {
+      now = get_resident_memory();
+    } catch (const std::exception&) {
+      return;  // no memory to look: the device exists, and nothing may fail
+    }
     const size_t taken = std::max<size_t>(now - std::min(now, before_), 1);
     size_t least = context_.memory_of_device.load(std::memory_order_relaxed);
     while ((least == 0 || taken < least) &&

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "lci/errors.hpp"
 
@@ -21,8 +22,14 @@ size_t block_list::take(size_t size, size_t alignment) {
     const size_t begin = it->first, length = it->second;
     const size_t at = ((base_ + begin + alignment - 1) & ~(alignment - 1)) - base_;
     if (at - begin > length || length - (at - begin) < size) continue;
-    // The remainder behind it first, as emplace() may throw.
-    if (at + size < begin + length) free_.emplace(at + size, begin + length - (at + size));
+    // First what may throw: what giving the block back needs, then the remainder behind it.
+    spare_.emplace(spare_.size(), 0);
+    try {
+      if (at + size < begin + length) free_.emplace(at + size, begin + length - (at + size));
+    } catch (...) {
+      spare_.erase(std::prev(spare_.end()));
+      throw;
+    }
     if (at > begin)
       it->second = at - begin;
     else
@@ -33,6 +40,7 @@ size_t block_list::take(size_t size, size_t alignment) {
 }
 
 void block_list::give(size_t offset, size_t size) {
+  auto entry = spare_.extract(std::prev(spare_.end()));
   const auto after = free_.lower_bound(offset);
   if (after != free_.end() && after->first == offset + size) {
     size += after->second;
@@ -46,11 +54,9 @@ void block_list::give(size_t offset, size_t size) {
       return;
     }
   }
-  try {
-    free_.emplace(offset, size);
-  } catch (const std::bad_alloc&) {
-    // A caller that frees can't retry: the block is lost.
-  }
+  entry.key() = offset;
+  entry.mapped() = size;
+  free_.insert(std::move(entry));
 }
 
 size_t block_list::largest() const {

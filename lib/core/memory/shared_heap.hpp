@@ -22,13 +22,16 @@ class block_list {
   static constexpr size_t none = ~size_t{0};
 
   /// Offset of `size` bytes whose address is a multiple of `alignment` (a power of two), or `none`.
+  /// Throws std::bad_alloc; then nothing has changed.
   size_t take(size_t size, size_t alignment);
+  /// Needs no memory.
   void give(size_t offset, size_t size);
   /// Bytes of the largest free block.
   size_t largest() const;
 
  private:
-  std::map<size_t, size_t> free_;  // size by offset; never adjacent
+  std::map<size_t, size_t> free_;   // size by offset; never adjacent
+  std::map<size_t, size_t> spare_;  // an entry for each block in use, which give() moves to free_
   uint64_t base_;
 };
 

@@ -103,6 +103,7 @@ class layout_transfer final : public dependent, private deferred_task {
   }
 
   bool post_rest(failure how) override {
+    has_begun_ = true;
     if (how != failure::none) fail_as(how);
     if (device_.lifetime.closing()) fail_as(failure::cancelled);
     if (!post_pieces(true)) return false;
@@ -194,6 +195,10 @@ class layout_transfer final : public dependent, private deferred_task {
         const failure how = device_.failures.with(status_.rank);
         if (how != failure::none) fail_as(how);
         status = how != failure::none ? errorcode_t::done : errorcode_t::retry;
+      } catch (const invalid_argument_error&) {  // meanwhile disconnect() has freed the id of the peer
+        if (!has_begun_) throw;
+        fail_as(failure::cancelled);
+        status = errorcode_t::done;
       } catch (const resource_error&) {
         fail_as(failure::fatal);
         status = errorcode_t::done;
@@ -201,6 +206,7 @@ class layout_transfer final : public dependent, private deferred_task {
         status = errorcode_t::retry_nomem;
       }
       if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
+      has_begun_ = true;
       if (status.is_retry()) {
         if (in_turn) return false;
         if (largest_ != 0) return wait_for_turn();
@@ -243,6 +249,7 @@ class layout_transfer final : public dependent, private deferred_task {
   const uint64_t disp_;
   void* const base_;
   const uint64_t signalled_;  // the address that a signal reports
+  bool has_begun_ = false;    // the first piece has been posted, or is to be retried; it throws what is misuse
   std::atomic<failure> failed_{failure::none};
   std::atomic<int64_t> pieces_{1};  // outstanding, and one for the thread that posts them
 };

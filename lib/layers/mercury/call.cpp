@@ -1,5 +1,7 @@
 #include "lib/layers/mercury/call.hpp"
 
+#include <new>
+
 #include "lib/layers/mercury/callback_context.hpp"
 #include "lib/layers/mercury/processor.hpp"
 #include "lib/layers/mercury/runtime.hpp"
@@ -10,6 +12,7 @@ namespace mercury {
 call::call(runtime& r)
     : owner(r), fetch_(r.operations), input_(new char[r.largest_request]), output_(new char[r.largest_response]) {
   set_alive(false);
+  if (NA_Direct_reserve(r.network->na()) != NA_SUCCESS) throw std::bad_alloc();  // so that an answer is never lost
 }
 
 size_t call::output_size() const { return owner.largest_response - sizeof(response_header); }
@@ -149,7 +152,8 @@ na_return_t call::on_sent(const na_cb_info* info) {
 
 void call::sent(hg_return_t result) {
   ref();  // for the queue
-  context->completed.push({nullptr, this, result});
+  completed_.result = result;
+  context->completed.push(&completed_);
 }
 
 void call::unref() {

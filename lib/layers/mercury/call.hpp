@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "lib/layers/mercury/argument_fetch.hpp"
+#include "lib/layers/mercury/callback_context.hpp"
 #include "lib/layers/mercury/functions.hpp"
 #include "lib/layers/mercury/misuse.hpp"
 #include "lib/layers/mercury/wire.hpp"
@@ -15,7 +16,6 @@ namespace mercury {
 
 class runtime;
 class request;
-struct callback_context;
 
 /// A call to execute, with a copy of its message: the implementation of hg_handle_t at the target. Owned by the pool of
 /// its runtime; in use while the program or an operation of the network holds a reference. Used by one thread at a
@@ -69,6 +69,7 @@ class call : public object<0x6d756861> {
   hg_return_t send(hg_return_t result, size_t payload);
   void sent(hg_return_t result);
 
+  completion completed_{nullptr, this};
   argument_fetch fetch_;
   const std::unique_ptr<char[]> input_;
   const std::unique_ptr<char[]> output_;

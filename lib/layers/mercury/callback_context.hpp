@@ -4,7 +4,6 @@
 #include <mercury_callback.h>
 
 #include <atomic>
-#include <deque>
 #include <mutex>
 
 #include "lib/concurrent/spinlock.hpp"
@@ -15,37 +14,41 @@ namespace mercury {
 class request;
 class call;
 
-/// An entry of the queue: either a request whose result has arrived, or a call whose answer has been sent. The entry
-/// holds a reference to it.
+/// An entry of the queue: either a request whose result has arrived, or a call whose answer has been sent. Part of that
+/// request or call, to which the queue holds a reference; so no entry needs memory.
 struct completion {
   request* made = nullptr;
   call* answered = nullptr;
   hg_return_t result = HG_SUCCESS;  // of sending the answer
+  completion* next = nullptr;
 };
 
 /// Completions that HG_Trigger() has not taken yet. Thread-safe.
 class completion_queue {
  public:
-  void push(completion c) {
+  void push(completion* c) {
+    c->next = nullptr;
     std::lock_guard guard(lock_);
-    queue_.push_back(c);
-    size_.store(queue_.size(), std::memory_order_release);
+    (first_ == nullptr ? first_ : last_->next) = c;
+    last_ = c;
+    is_empty_.store(false, std::memory_order_release);
   }
   bool pop(completion& c) {
     if (is_empty()) return false;
     std::lock_guard guard(lock_);
-    if (queue_.empty()) return false;
-    c = queue_.front();
-    queue_.pop_front();
-    size_.store(queue_.size(), std::memory_order_release);
+    if (first_ == nullptr) return false;
+    c = *first_;  // a copy, as the callback may begin another call
+    first_ = c.next;
+    if (first_ == nullptr) is_empty_.store(true, std::memory_order_release);
     return true;
   }
-  bool is_empty() const { return size_.load(std::memory_order_acquire) == 0; }
+  bool is_empty() const { return is_empty_.load(std::memory_order_acquire); }
 
  private:
   lci::spinlock lock_;
-  std::deque<completion> queue_;
-  std::atomic<size_t> size_{0};  // size of queue_, read without the lock
+  completion* first_ = nullptr;
+  completion* last_ = nullptr;
+  std::atomic<bool> is_empty_{true};  // read without the lock
 };
 
 /// A queue of completed calls. Owned by the program. Thread-safe. The public structure hg_context is its first base, so

@@ -1,5 +1,7 @@
 #include "lib/layers/mercury/request.hpp"
 
+#include <new>
+
 #include "lib/layers/mercury/callback_context.hpp"
 #include "lib/layers/mercury/processor.hpp"
 #include "lib/layers/mercury/runtime.hpp"
@@ -87,7 +89,12 @@ hg_return_t request::send() {
   is_begun_ = true;
   ++cookie;
   if (is_local_) {
-    call* c = owner.take_call();
+    call* c = nullptr;
+    try {
+      c = owner.take_call();
+    } catch (const std::bad_alloc&) {
+      return HG_NOMEM_ERROR;
+    }
     ref();  // for the local call
     pending_.store(1, std::memory_order_relaxed);
     c->begin_local(this);
@@ -195,7 +202,7 @@ void request::complete_one() {
   callback_context* const c = context;
   if (c != nullptr) ref();                       // for the queue
   done_.store(true, std::memory_order_release);  // R1
-  if (c != nullptr) c->completed.push({this, nullptr});
+  if (c != nullptr) c->completed.push(&completed_);
 }
 
 hg_return_t request::decode(void* out_struct) {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/mercury/callback_context.hpp"
 #include "lib/layers/mercury/functions.hpp"
 #include "lib/layers/mercury/misuse.hpp"
 #include "lib/layers/mercury/wire.hpp"
@@ -15,7 +16,6 @@
 namespace mercury {
 
 class runtime;
-struct callback_context;
 
 /// A call that this process makes: the implementation of hg_request_t, and of hg_handle_t at the origin. Owned by the
 /// pool of its runtime; in use while the program, an operation of the network or a call in this process holds a
@@ -89,6 +89,7 @@ class request : public object<0x6d757271> {
 
   static constexpr int undecided = INT_MIN;
 
+  completion completed_{this, nullptr};
   const std::unique_ptr<char[]> request_;
   const std::unique_ptr<char[]> response_;
   size_t response_size_ = 0;  // bytes of the payload

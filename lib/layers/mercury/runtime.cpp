@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "lib/layers/mercury/callback_context.hpp"
+#include "lib/layers/mercury/refusal.hpp"
 
 namespace mercury {
 namespace {
@@ -45,21 +46,11 @@ void runtime::on_message(na_addr_t source, na_tag_t tag, const void* data, size_
   try {
     c = take_call();
   } catch (const std::bad_alloc&) {
-    refuse(source, tag);
+    refuse_without_memory(network->na(), source, tag);
     return;
   }
   c->arrive(source, tag, data, size);
   arrived(c);
-}
-
-void runtime::refuse(na_addr_t source, na_tag_t tag) {
-  // Cookie 0, as the request has not been decoded.
-  response_header h;
-  h.result = HG_NOMEM_ERROR;
-  char answer[sizeof h];
-  seal(h, answer);
-  if (NA_Direct_try(network->na(), answer, sizeof answer, source, tag | na::answer_bit) != NA_SUCCESS)
-    fail(HG_NOMEM_ERROR, "HG_Progress", "a call was lost, as there was no memory for it, and no room for an answer");
 }
 
 void runtime::on_departure(na_addr_t peer) {

@@ -83,8 +83,6 @@ class runtime final : private na::direct_receiver {
  private:
   void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
   void on_departure(na_addr_t peer) override;
-  /// Answers a call for which no memory can be allocated.
-  void refuse(na_addr_t source, na_tag_t tag);
 
   call_queue arrived_calls_;
   lci::mpmc_array<request*> by_number_;  // requests

@@ -1,6 +1,8 @@
 // Helpers of NA's active messages: introductions, direct messages and unexpected messages.
 #pragma once
 
+#include <new>
+
 #include "lci.hpp"
 #include "lib/layers/na/class.hpp"
 
@@ -24,15 +26,22 @@ inline void open_channel(na_class& c, channel expected, lci::comp_impl_t* to) {
     throw lci::resource_error("the runtime of a class gives other numbers than NA expects");
 }
 
-/// Sends a message. Returns false if the core returns `retry`. Throws lci::peer_failure_error.
+/// Sends a message. Returns false if the core returns `retry`, or there is no memory: the caller tries again later.
+/// Throws lci::peer_failure_error.
 inline bool post(na_class& c, addr to, channel by, const void* buffer, size_t size, na_tag_t tag = 0) {
-  return c.with_peer(to, [&] {
-    return !lci::post_am_x(static_cast<int>(to.rank), const_cast<void*>(buffer), size, lci::COMP_NULL_RETRY,
-                           static_cast<lci::rcomp_t>(by))
-                .device(c.device)
-                .tag(tag)()
-                .is_retry();
-  });
+  try {
+    return c.with_peer(to, [&] {
+      return !lci::post_am_x(static_cast<int>(to.rank), const_cast<void*>(buffer), size, lci::COMP_NULL_RETRY,
+                             static_cast<lci::rcomp_t>(by))
+                  .device(c.device)
+                  .tag(tag)()
+                  .is_retry();
+    });
+  } catch (const std::bad_alloc&) {
+    return false;
+  } catch (const lci::resource_error&) {
+    return false;
+  }
 }
 
 /// The address of a message's sender. NA_ADDR_NULL if the receive has failed or the sender has not introduced itself;

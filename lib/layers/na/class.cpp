@@ -8,6 +8,7 @@ using na::operation;
 bool na_class::advance() {
   waiting.post_some(*this);
   unexpected.report_some();
+  direct.pay_some();
   try {
     return lci::progress_x().runtime(runtime).device(device)().is_done();
   } catch (const lci::peer_failure_error& e) {
@@ -22,7 +23,8 @@ void na_class::forget_failed(const lci::peer_failure_error& e) {
   direct.on_departure(book->of(rank));
   book->forget(book->current(rank));
   introduced.on_failure(rank);
-  lci::disconnect_x(e.failed_rank()).runtime(runtime).device(device)();
+  direct.end(book->current(rank));  // the address is stale; this disconnects
+  direct.pay_some();
 }
 
 void na_class::finish(operation* op, lci::status_t status) {
@@ -32,6 +34,13 @@ void na_class::finish(operation* op, lci::status_t status) {
 
 operation* na_class::begin(na_context_t* context, na_cb_type_t type, na_cb_t callback, void* arg) {
   operation* const op = operations.take(context, type);
+  op->callback = callback;
+  op->arg = arg;
+  return op;
+}
+
+operation* na_class::begin_answer(na_context_t* context, na_cb_type_t type, na_cb_t callback, void* arg) {
+  operation* const op = operations.take_for_answer(context, type);
   op->callback = callback;
   op->arg = arg;
   return op;

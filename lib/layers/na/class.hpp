@@ -46,6 +46,8 @@ struct na_class {
   void finish(na::operation* op, lci::status_t status);
   /// Allocates an operation and sets the members that all types of operations use.
   na::operation* begin(na_context_t* context, na_cb_type_t type, na_cb_t callback, void* arg);
+  /// The same, for an answer of direct.hpp.
+  na::operation* begin_answer(na_context_t* context, na_cb_type_t type, na_cb_t callback, void* arg);
   /// Posts the operation. Returns false if the core returns `retry`. Throws what the core's posts throw;
   /// peer_failure_error also for a stale address.
   bool post(na::operation* op);

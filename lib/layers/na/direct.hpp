@@ -19,7 +19,7 @@ constexpr na_tag_t answer_bit = 1;
 constexpr na_tag_t more_bit = na_tag_t{1} << 31;
 
 /// Receives a class's direct messages. Its functions run inside progress, in one thread at a time. Of NA's functions
-/// they may call only NA_Direct_try(), to send answers.
+/// they may call only NA_Direct_try() and NA_Direct_owe(), to send answers.
 class direct_receiver {
  public:
   /// `data` is valid until this function returns.
@@ -41,15 +41,24 @@ NA_EXPORT na_return_t NA_Direct_open(na_class_t* na_class, na_context_t* context
 /// Removes the receiver. When this returns, no thread runs its functions. Later messages are stored for the next
 /// receiver.
 NA_EXPORT void NA_Direct_close(na_class_t* na_class);
-/// Sends a message. Returns NA_SUCCESS; NA_TIMEOUT if there is no credit or no room at present; NA_PROTOCOL_ERROR if
-/// the peer has failed or disconnected.
+/// Sends a message. Returns NA_SUCCESS; NA_TIMEOUT if there is no credit, no room or no memory at present;
+/// NA_PROTOCOL_ERROR if the peer has failed or disconnected.
 NA_EXPORT na_return_t NA_Direct_try(na_class_t* na_class, const void* buf, na_size_t buf_size, na_addr_t dest,
                                     na_tag_t tag);
-/// Queues a message, which progress sends when there are credits and room. The buffer must not change before the
-/// callback.
+/// Queues a message, which progress sends when there are credits, room and memory. The buffer must not change before
+/// the callback.
 NA_EXPORT na_return_t NA_Direct_queue(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg,
                                       const void* buf, na_size_t buf_size, na_addr_t dest, na_tag_t tag,
                                       na_op_id_t* op_id);
+/// Allocates what NA_Direct_queue() needs for one more answer, so that it can't fail for lack of memory while at most
+/// as many answers are queued as this function has been called. Ends with NA_Direct_close(). NA_NOMEM_ERROR if there is
+/// no memory.
+NA_EXPORT na_return_t NA_Direct_reserve(na_class_t* na_class);
+/// Undoes one call of NA_Direct_reserve().
+NA_EXPORT void NA_Direct_release(na_class_t* na_class);
+/// Queues an answer to a call that was refused for lack of memory. Needs no memory itself; the bytes are never freed. If
+/// too many such answers wait, the connection with the caller is ended, so all its calls end.
+NA_EXPORT void NA_Direct_owe(na_class_t* na_class, const void* bytes, na_size_t size, na_addr_t dest, na_tag_t tag);
 /// Wakes the threads that wait for the context, as an arriving message does.
 NA_EXPORT void NA_Direct_wake(na_context_t* context);
 }

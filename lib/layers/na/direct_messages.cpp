@@ -1,11 +1,13 @@
 #include "lib/layers/na/direct_messages.hpp"
 
 #include <mutex>
+#include <new>
 
 #include "lib/layers/na/active_messages.hpp"
 #include "lib/layers/na/arguments.hpp"
 #include "lib/layers/na/class.hpp"
 #include "lib/layers/na/context.hpp"
+#include "lib/layers/na/errors.hpp"
 
 namespace na {
 
@@ -44,7 +46,11 @@ void direct_messages::signal(lci::status_t status) {
     context_->end_round();
   } else {
     const char* const begin = static_cast<const char*>(status.buffer);
-    early_.push_back({source, tag, std::vector<char>(begin, begin + status.size)});
+    try {
+      early_.push_back({source, tag, std::vector<char>(begin, begin + status.size)});
+    } catch (const std::bad_alloc&) {
+      end(class_.book->current(static_cast<uint32_t>(status.rank)));  // the caller would wait for ever
+    }
   }
 }
 
@@ -52,7 +58,7 @@ bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t ta
   const bool is_call = (tag & answer_bit) == 0;
   peer& p = peers_[to.rank];
   if (is_call) {
-    if (LCI_UNLIKELY(p.watched.load(std::memory_order_relaxed) != to.generation)) watch(to);
+    if (LCI_UNLIKELY(p.watched.load(std::memory_order_relaxed) != to.generation) && !watch(to)) return false;
     if (LCI_UNLIKELY(p.unanswered.load(std::memory_order_relaxed) >= most_unanswered)) return false;
     // Threads check the bound before they increment, so n threads may exceed it by n - 1.
     p.unanswered.fetch_add(1, std::memory_order_relaxed);
@@ -73,20 +79,27 @@ bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t ta
   return true;
 }
 
-void direct_messages::watch(addr to) {
-  if (to.rank == 0 || peers_[to.rank].watched.exchange(to.generation, std::memory_order_relaxed) == to.generation)
-    return;
-  class_.with_peer(to, [&] {
-    lci::status_t status;
-    do {
-      status = lci::post_recv_x(static_cast<int>(to.rank), nullptr, 0, 0, lci::comp_t(&departures_))
-                   .device(class_.device)
-                   .matching_policy(lci::matching_policy_t::rank_only)
-                   .allow_done(false)
-                   .user_context(class_.book->of(to.rank))();
-      if (status.is_retry()) class_.progress();
-    } while (status.is_retry());
-  });
+bool direct_messages::watch(addr to) {
+  if (to.rank == 0) return true;
+  if (peers_[to.rank].watched.exchange(to.generation, std::memory_order_relaxed) == to.generation) return true;
+  try {
+    class_.with_peer(to, [&] {
+      lci::status_t status;
+      do {
+        status = lci::post_recv_x(static_cast<int>(to.rank), nullptr, 0, 0, lci::comp_t(&departures_))
+                     .device(class_.device)
+                     .matching_policy(lci::matching_policy_t::rank_only)
+                     .allow_done(false)
+                     .user_context(class_.book->of(to.rank))();
+        if (status.is_retry()) class_.progress();
+      } while (status.is_retry());
+    });
+    return true;
+  } catch (const std::exception& e) {
+    peers_[to.rank].watched.store(0, std::memory_order_relaxed);
+    if (!is_shortage(e)) throw;
+    return false;
+  }
 }
 
 direct_messages::departures::departures(direct_messages& m) : lci::comp_impl_t(lci::comp_attr_t{}), messages_(m) {}
@@ -104,6 +117,71 @@ void direct_messages::on_departure(na_addr_t value) {
   context_->end_round();
 }
 
+// --- what waits for memory ---
+
+void direct_messages::note_debt() {
+  if (!owes_.exchange(true, std::memory_order_seq_cst)) class_.wake_leader();
+}
+
+void direct_messages::owe(addr to, na_tag_t tag, const void* bytes, size_t size) {
+  {
+    const std::lock_guard guard(owed_lock_);
+    if (n_owed_ < most_owed) {
+      owed_[n_owed_++] = {to, tag, bytes, size};
+      to.rank = 0;
+    }
+  }
+  to.rank == 0 ? note_debt() : end(to);
+}
+
+void direct_messages::end(addr peer) {
+  if (peer.rank == 0) return;
+  peers_[peer.rank].to_end.store(peer::is_to_end | peer.generation, std::memory_order_release);
+  note_debt();
+}
+
+/// Returns false if there is none, or it must wait.
+bool direct_messages::pay_oldest() {
+  owed next;
+  {
+    const std::lock_guard guard(owed_lock_);
+    if (n_owed_ == 0) return false;
+    next = owed_[--n_owed_];
+  }
+  try {
+    if (!class_.book->valid(next.to) || send(next.to, next.bytes, next.size, next.tag)) return true;
+  } catch (const lci::peer_failure_error&) {
+    return true;
+  }
+  owe(next.to, next.tag, next.bytes, next.size);
+  return false;
+}
+
+void direct_messages::end_now(uint32_t rank) {
+  const uint64_t which = peers_[rank].to_end.exchange(0, std::memory_order_acquire);
+  const auto generation = static_cast<uint32_t>(which);
+  if (which == 0 || !class_.book->valid({rank, generation})) return;
+  if (generation % 2 == 1) {  // there is a peer
+    on_departure(class_.book->of(rank));
+    class_.introduced.on_failure(rank);
+  }
+  try {
+    lci::disconnect_x(static_cast<int>(rank)).runtime(class_.runtime).device(class_.device)();
+  } catch (const lci::invalid_argument_error&) {  // another thread has disconnected
+  } catch (const std::exception& e) {
+    if (!is_shortage(e)) throw;
+    end(class_.book->current(rank));
+  }
+}
+
+void direct_messages::pay() {
+  owes_.store(false, std::memory_order_seq_cst);
+  while (pay_oldest()) {
+  }
+  for (uint32_t rank = 1; rank <= class_.book->last(); ++rank)
+    if (peers_[rank].to_end.load(std::memory_order_relaxed) != 0) end_now(rank);
+}
+
 }  // namespace na
 
 using na::addr;
@@ -113,7 +191,21 @@ na_return_t NA_Direct_open(na_class_t* na_class, na_context_t* context, na::dire
   return na::guarded("NA_Direct_open", [&] { return na_class->direct.attach(context, to), NA_SUCCESS; });
 }
 
-void NA_Direct_close(na_class_t* na_class) { na_class->direct.detach(); }
+void NA_Direct_close(na_class_t* na_class) {
+  na_class->direct.detach();
+  na_class->operations.end_reserve();
+}
+
+na_return_t NA_Direct_reserve(na_class_t* na_class) {
+  return na::guarded("NA_Direct_reserve", [&] { return na_class->operations.reserve(), NA_SUCCESS; });
+}
+
+void NA_Direct_release(na_class_t* na_class) { na_class->operations.release(); }
+
+void NA_Direct_owe(na_class_t* na_class, const void* bytes, na_size_t size, na_addr_t dest, na_tag_t tag) {
+  addr to;
+  if (check("NA_Direct_owe", na_class, dest, &to) == NA_SUCCESS) na_class->direct.owe(to, tag, bytes, size);
+}
 
 na_return_t NA_Direct_try(na_class_t* na_class, const void* buf, na_size_t buf_size, na_addr_t dest, na_tag_t tag) {
   addr to;
@@ -128,7 +220,9 @@ na_return_t NA_Direct_queue(na_class_t* na_class, na_context_t* context, na_cb_t
   addr to;
   if (const na_return_t bad = check("NA_Direct_queue", na_class, dest, &to)) return bad;
   return na::guarded("NA_Direct_queue", [&] {
-    na::operation* const op = na_class->begin(context, NA_CB_SEND_UNEXPECTED, callback, arg);
+    const bool is_answer = (tag & na::answer_bit) != 0;
+    na::operation* const op = is_answer ? na_class->begin_answer(context, NA_CB_SEND_UNEXPECTED, callback, arg)
+                                        : na_class->begin(context, NA_CB_SEND_UNEXPECTED, callback, arg);
     op->peer = to;
     op->buffer = const_cast<void*>(buf);
     op->size = buf_size;

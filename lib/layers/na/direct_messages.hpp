@@ -1,6 +1,7 @@
 // The implementation of direct.hpp for one class.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -33,12 +34,25 @@ class direct_messages final : public lci::comp_impl_t {
   void detach();
   void signal(lci::status_t status) override;
 
-  /// Returns false if there is no credit or the core returns `retry`. Throws lci::peer_failure_error.
+  /// Returns false if there is no credit or no memory, or the core returns `retry`. Throws lci::peer_failure_error.
   bool send(addr to, const void* buffer, size_t size, na_tag_t tag);
-  /// Posts the receive that reports the peer's orderly disconnect, unless it is posted already.
-  LCI_COLD void watch(addr to);
+  /// Posts the receive that reports the peer's orderly disconnect, unless it is posted already. Returns false if there
+  /// is no memory.
+  LCI_COLD bool watch(addr to);
   /// Makes the peer's address stale and informs the receiver.
   void on_departure(na_addr_t value);
+
+  /// Stores an answer that progress sends. If too many are stored, ends the connection with the peer instead.
+  void owe(addr to, na_tag_t tag, const void* bytes, size_t size);
+  /// Ends the connection with a peer whose call can be neither executed nor refused, or which has failed. Done by a
+  /// later pay_some(), as it may need memory.
+  void end(addr peer);
+  /// Whether answers are stored, or connections are to be ended.
+  bool owes() const { return owes_.load(std::memory_order_seq_cst); }
+  /// Sends and ends what it can.
+  void pay_some() {
+    if (LCI_UNLIKELY(owes())) pay();
+  }
 
  private:
   struct early {
@@ -58,7 +72,21 @@ class direct_messages final : public lci::comp_impl_t {
   struct peer {
     std::atomic<uint32_t> unanswered{0};  // decreased under lock_
     std::atomic<uint32_t> watched{0};     // generation of the peer for which watch() has posted a receive
+    // is_to_end, and the generation of the peer whose connection is to be ended; 0: none
+    static constexpr uint64_t is_to_end = uint64_t{1} << 32;
+    std::atomic<uint64_t> to_end{0};
   };
+  struct owed {
+    addr to;
+    na_tag_t tag = 0;
+    const void* bytes = nullptr;
+    size_t size = 0;
+  };
+  static constexpr size_t most_owed = 64;  // answers
+  LCI_COLD void pay();
+  bool pay_oldest();
+  void end_now(uint32_t rank);
+  void note_debt();
 
   na_class& class_;
   departures departures_;
@@ -67,6 +95,11 @@ class direct_messages final : public lci::comp_impl_t {
   direct_receiver* receiver_ = nullptr;  // under lock_
   na_context* context_ = nullptr;        // under lock_
   std::vector<early> early_;             // under lock_: messages without a receiver
+
+  std::atomic<bool> owes_{false};
+  lci::spinlock owed_lock_;           // no other lock is taken under it
+  std::array<owed, most_owed> owed_;  // under owed_lock_, as n_owed_
+  size_t n_owed_ = 0;
 };
 
 }  // namespace na

@@ -3,6 +3,7 @@
 
 #include <na.h>
 
+#include <exception>
 #include <new>
 
 #include "lci.hpp"
@@ -16,6 +17,11 @@ na_return_t refuse(na_return_t code, const char* function, const char* format, .
 /// Translates the status of an operation to a code of NA. `cancelled`: the program has cancelled the operation. If it
 /// has not, the core's status `cancelled` means that the peer has disconnected.
 na_return_t code_of(lci::status_t status, bool cancelled) noexcept;
+
+/// Whether the exception reports that there was no memory, so that a later attempt may succeed.
+inline bool is_shortage(const std::exception& e) {
+  return dynamic_cast<const std::bad_alloc*>(&e) != nullptr || dynamic_cast<const lci::resource_error*>(&e) != nullptr;
+}
 
 /// Calls `f`, which returns a code, and translates exceptions to codes, since a C program can't catch them. Prints a
 /// line for each exception except peer_failure_error, which is no error of the program.

@@ -75,6 +75,7 @@ void na_class::open(const na::url& at, bool listen) {
     name = name_of_place(place, lci::get_address_x().runtime(runtime).net_context(network)());
   if (name.size() >= sizeof na::introduction::name) throw lci::resource_error("the host's name is too long");
   book->assign(0, who, name);
+  waiting.open(book->last());
   introduced.open();
   direct.open();
   unexpected.open();

@@ -10,8 +10,7 @@ operation_pool::~operation_pool() {
   for (auto& b : blocks_) delete b.load(std::memory_order_relaxed);
 }
 
-operation* operation_pool::take(na_context_t* context, na_cb_type_t type) {
-  const std::lock_guard guard(lock_);
+operation* operation_pool::take_free() {
   if (free_ == nullptr) {
     if (n_blocks_ == most_blocks) throw lci::resource_error("4 million operations are outstanding");
     auto* const added = new block;
@@ -24,6 +23,10 @@ operation* operation_pool::take(na_context_t* context, na_cb_type_t type) {
   }
   operation* const op = free_;
   free_ = op->next;
+  return op;
+}
+
+operation* operation_pool::begin(operation* op, na_context_t* context, na_cb_type_t type) {
   op->next = nullptr;
   op->direct = op->is_cut = false;
   op->context.store(context, std::memory_order_relaxed);
@@ -35,14 +38,67 @@ operation* operation_pool::take(na_context_t* context, na_cb_type_t type) {
   return op;
 }
 
+operation* operation_pool::take(na_context_t* context, na_cb_type_t type) {
+  const std::lock_guard guard(lock_);
+  return begin(take_free(), context, type);
+}
+
+operation* operation_pool::take_for_answer(na_context_t* context, na_cb_type_t type) {
+  const std::lock_guard guard(lock_);
+  operation* op = spare_;
+  try {
+    op = take_free();
+  } catch (const std::exception&) {
+    if (op == nullptr) throw;
+    spare_ = op->next;
+  }
+  return begin(op, context, type);
+}
+
+void operation_pool::reserve() {
+  const std::lock_guard guard(lock_);
+  operation* const op = take_free();
+  op->is_spare = true;
+  op->next = spare_;
+  spare_ = op;
+}
+
+void operation_pool::release() {
+  const std::lock_guard guard(lock_);
+  operation* const op = spare_;
+  if (op == nullptr) {
+    ++leaving_;
+    return;
+  }
+  spare_ = op->next;
+  op->is_spare = false;
+  op->next = free_;
+  free_ = op;
+}
+
+void operation_pool::end_reserve() {
+  const std::lock_guard guard(lock_);
+  while (operation* const op = spare_) {
+    spare_ = op->next;
+    op->is_spare = false;
+    op->next = free_;
+    free_ = op;
+  }
+}
+
 void operation_pool::give_back(operation* op) {
   op->moved.reset();
   op->used.store(false, std::memory_order_relaxed);
   // A number has room for 36 bits of generation; 32 are used.
   op->generation.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard guard(lock_);
-  op->next = free_;
-  free_ = op;
+  if (op->is_spare && leaving_ > 0) {
+    --leaving_;
+    op->is_spare = false;
+  }
+  operation*& list = op->is_spare ? spare_ : free_;
+  op->next = list;
+  list = op;
 }
 
 operation* operation_pool::find(na_op_id_t id, bool* valid) const {

@@ -38,6 +38,7 @@ struct operation {
   size_t size = 0;
   na_tag_t tag = 0;
   bool direct = false;              // a message of direct.hpp
+  bool is_spare = false;            // of the pool's reserve
   std::unique_ptr<transfer> moved;  // puts and gets only
 
   na_addr_t found = NA_ADDR_NULL;  // result of a lookup, or source of a received message
@@ -62,7 +63,15 @@ class operation_pool {
  public:
   /// Throws lci::resource_error if 4 M operations are outstanding, std::bad_alloc if there is no memory.
   operation* take(na_context_t* context, na_cb_type_t type);
+  /// The same for an answer. Uses the reserve if there is no memory.
+  operation* take_for_answer(na_context_t* context, na_cb_type_t type);
   void give_back(operation* op);
+  /// Adds an operation to the reserve. Throws like take().
+  void reserve();
+  /// Takes an operation out of the reserve: at once, or when it is given back.
+  void release();
+  /// Ends the reserve. Its operations that are in use return to it; they are few.
+  void end_reserve();
 
   static na_op_id_t id_of(const operation& op) {
     return reinterpret_cast<na_op_id_t>(
@@ -91,8 +100,14 @@ class operation_pool {
   static constexpr uint32_t per_block = 256, most_blocks = 16384;
   using block = std::array<operation, per_block>;
 
-  lci::spinlock lock_;  // guards free_ and growth
+  /// Takes a free operation; allocates a block if there is none. Under lock_.
+  operation* take_free();
+  static operation* begin(operation* op, na_context_t* context, na_cb_type_t type);
+
+  lci::spinlock lock_;  // guards the lists and growth
   operation* free_ = nullptr;
+  operation* spare_ = nullptr;  // the reserve
+  uint32_t leaving_ = 0;        // operations that leave the reserve when they are given back
   uint32_t n_blocks_ = 0;
   // R1: release when a block is added. A1: acquire in find().
   std::array<std::atomic<block*>, most_blocks> blocks_{};

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "lib/layers/mercury/refusal.hpp"
 #include "lib/layers/rpc/core.hpp"
 #include "lib/layers/rpc/exceptions.hpp"
 #include "lib/layers/rpc/parts.hpp"
@@ -16,7 +17,9 @@ incoming::incoming(engine_core& e)
       output_room_(e.largest_response - sizeof(response_header)),
       fetch_(e.operations),
       input_(new char[e.largest_request]),
-      output_(new char[e.largest_response]) {}
+      output_(new char[e.largest_response]) {
+  if (NA_Direct_reserve(e.na()) != NA_SUCCESS) throw std::bad_alloc();  // so that an answer is never lost
+}
 
 void incoming::arrive(na_addr_t from, na_tag_t tag, const void* data, size_t size) {
   refs_.store(1, std::memory_order_relaxed);
@@ -87,8 +90,9 @@ na_return_t incoming::on_arguments(const na_cb_info* info) {
 void incoming::answer(writer& result) {
   if (LCI_LIKELY(!result.has_moved())) return send(HG_SUCCESS, 0, result.used());
   if (takes_parts_) {
+    const size_t size = result.used();
+    if (!send_in_parts(owner, source, tag_, cookie_, result.release_extra(), size)) return answer_code(HG_NOMEM_ERROR);
     is_answered_ = true;
-    send_in_parts(owner, source, tag_, cookie_, result.release_extra(), result.used());
   } else {
     answer_code(HG_SIZE_ERROR);
   }
@@ -136,7 +140,7 @@ void incoming::send(hg_return_t code, uint8_t flags, size_t payload) {
   if (NA_Direct_queue(owner.na(), owner.context(), on_sent, this, output_.get(), size, source, tag, NA_OP_ID_IGNORE) ==
       NA_SUCCESS)
     return;
-  // The caller has failed or disconnected, so the answer is dropped.
+  // The caller has failed or disconnected, so the answer is dropped: there is memory for it.
   owner.operations.fetch_sub(1, std::memory_order_release);
   unref();
 }
@@ -175,12 +179,7 @@ void engine_core::on_message(na_addr_t source, na_tag_t tag, const void* data, s
     in->arrive(source, tag, data, size);
     unread_.push(in);
   } catch (const std::bad_alloc&) {
-    // Cookie 0, as the request has not been decoded. If the network has no room, the caller's deadline ends the call.
-    mercury::response_header h;
-    h.result = HG_NOMEM_ERROR;
-    char answer[sizeof h];
-    mercury::seal(h, answer);
-    NA_Direct_try(na_, answer, sizeof answer, source, tag | na::answer_bit);
+    mercury::refuse_without_memory(na_, source, tag);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "lib/layers/rpc/parts.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "lib/layers/mercury/wire.hpp"
 #include "lib/layers/rpc/core.hpp"
@@ -19,7 +20,13 @@ class long_result {
         cookie_(cookie),
         result_(std::move(result)),
         size_(size),
-        part_(new char[e.largest_response]) {}
+        part_(new char[e.largest_response]) {
+    if (NA_Direct_reserve(e.na()) != NA_SUCCESS) throw std::bad_alloc();  // so that no part is lost
+  }
+
+  ~long_result() { NA_Direct_release(engine_.na()); }
+  long_result(const long_result&) = delete;
+  long_result& operator=(const long_result&) = delete;
 
   /// Sends parts until NA queues one, or all are sent.
   void send() {
@@ -82,9 +89,16 @@ class long_result {
 
 }  // namespace
 
-void send_in_parts(engine_core& e, na_addr_t to, na_tag_t tag, uint64_t cookie, std::unique_ptr<char[]> result,
+bool send_in_parts(engine_core& e, na_addr_t to, na_tag_t tag, uint64_t cookie, std::unique_ptr<char[]> result,
                    size_t size) {
-  (new long_result(e, to, tag, cookie, std::move(result), size))->send();
+  long_result* made = nullptr;
+  try {
+    made = new long_result(e, to, tag, cookie, std::move(result), size);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  made->send();
+  return true;
 }
 
 }  // namespace lci::rpc::detail

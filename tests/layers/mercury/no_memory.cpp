@@ -1,0 +1,111 @@
+// A server without memory for a while: each call gets its answer, or the code HG_NOMEM_ERROR, when memory is back.
+#include <optional>
+
+#include "tests/layers/mercury/functions.hpp"
+#include "tests/support/failing_memory.hpp"
+
+namespace {
+
+using namespace test;
+
+constexpr const char* url = "tcp";
+
+std::optional<lci_test::failing_memory> shortage;
+hg_handle_t held = HG_HANDLE_NULL;
+bool ended = false;
+
+hg_return_t answer(hg_handle_t handle) {
+  number_t n;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &n));
+  ++n.value;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, &n));
+  return HG_Handler_free(handle);
+}
+
+/// Answers while there is no memory.
+hg_return_t run_late(hg_handle_t handle) {
+  shortage.emplace();
+  return answer(handle);
+}
+
+/// Keeps the handle, so that the next call needs memory, which is missing when it arrives.
+hg_return_t run_hold(hg_handle_t handle) {
+  held = handle;
+  shortage.emplace();
+  say("held");
+  return HG_SUCCESS;
+}
+
+hg_return_t run_release(hg_handle_t handle) {
+  REQUIRE_HG(HG_SUCCESS, answer(held));
+  return answer(handle);
+}
+
+hg_return_t run_stop(hg_handle_t handle) {
+  ended = true;
+  return answer(handle);
+}
+
+struct ids {
+  hg_id_t plus, late, hold, release, stop;
+};
+
+ids register_all(bool executes) {
+  const auto add = [executes](const char* name, hg_return_t (*run)(hg_handle_t)) {
+    return HG_Register(name, hg_proc_number_t, hg_proc_number_t, executes ? run : nullptr);
+  };
+  return {add("plus", answer), add("late", run_late), add("hold", run_hold), add("release", run_release),
+          add("stop", run_stop)};
+}
+
+int serve_without_memory() {
+  const hg h(url, true);
+  register_all(true);
+  say(h.own_name());
+  while (!ended) {
+    REQUIRE_HG(HG_SUCCESS, HG_Handler_process(100, HG_STATUS_IGNORE));
+    if (!shortage) continue;
+    // The allocations of several rounds of progress fail.
+    const double begin = now();
+    for (double failed_at = 0; failed_at == 0 || now() - failed_at < 0.05; HG_Handler_process(1, HG_STATUS_IGNORE)) {
+      if (failed_at == 0 && lci_test::failing_memory::failures() > 0) failed_at = now();
+      REQUIRE(now() - begin < 10);  // else nothing has needed memory
+    }
+    shortage.reset();
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "serve") return serve_without_memory();
+  process server({"serve"});
+  {
+    const hg h(url);
+    const ids calls = register_all(false);
+    const na_addr_t address = h.find(server.line());
+    for (uint64_t i = 0; i < 20; ++i) {
+      number_t in{i}, out{0};
+      REQUIRE_HG(HG_SUCCESS, h.call(address, i % 2 == 0 ? calls.plus : calls.late, &in, &out));
+      REQUIRE(out.value == i + 1);
+    }
+    std::puts("answers without memory: done");
+    number_t in{1}, out{0}, held_out{0};
+    hg_request_t request = HG_REQUEST_NULL;
+    REQUIRE_HG(HG_SUCCESS, HG_Forward(address, calls.hold, &in, &held_out, &request));
+    REQUIRE(server.line() == "held");
+    REQUIRE_HG(HG_NOMEM_ERROR, h.call(address, calls.plus, &in, &out));
+    REQUIRE_HG(HG_SUCCESS, h.call(address, calls.release, &in, &out));
+    REQUIRE(out.value == 2);
+    hg_status_t status = HG_FALSE;
+    REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 20000, &status));
+    REQUIRE(status == HG_TRUE && held_out.value == 2);
+    REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+    std::puts("calls without memory: done");
+    REQUIRE_HG(HG_SUCCESS, h.call(address, calls.stop, &in, &out));
+    REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, address));
+  }
+  REQUIRE(server.wait() == 0);
+  return 0;
+}
