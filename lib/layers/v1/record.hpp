@@ -31,6 +31,7 @@ struct record final : lci::comp_impl_t {
   comp* to;
   LCI_endpoint_s* endpoint;
   role what;
+  uint8_t period;  ///< of an issued operation
   record* next_free;
   record* next;  ///< of all records, under the lock of the shared ones
 
@@ -77,10 +78,8 @@ void give_back_records(thread_state& state);
 /// Frees all records, also those of receives that no message has matched. Called by LCI_finalize().
 void free_records();
 
-/// Counts an issued operation as outstanding, for LCI_fence_wait(), until its end.
-void begin_issued(LCI_endpoint_s& endpoint);
-void end_issued(LCI_endpoint_s& endpoint);
-
+/// Counts the record's operation as issued, until it is signalled or undone.
+void begin_issued(record* r);
 /// Returns a record whose operation was not posted.
 void undo(record* r);
 
@@ -104,7 +103,7 @@ LCI_ALWAYS_INLINE inline LCI_error_t post_recorded(record* r, F post) {
 /// The same for an issued operation.
 template <class F>
 inline LCI_error_t post_issued(record* r, F post) {
-  begin_issued(*r->endpoint);
+  begin_issued(r);
   return post_recorded(r, post);
 }
 
