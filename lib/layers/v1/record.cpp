@@ -121,6 +121,7 @@ void record::signal_other(const lci::status_t& s) {
     request.rank = s.rank;
     count_delivered(endpoint->id);
     if (what == role::short_receive) {
+      request.type = LCI_IMMEDIATE;
       if (LCI_UNLIKELY(!fill_short(request.data.immediate, s.size))) request.flag = LCI_ERR_FATAL;
     } else if (what == role::long_receive) {
       request.data.lbuffer.address = s.buffer;

@@ -50,8 +50,8 @@ LCI_ALWAYS_INLINE inline bool fill_short(LCI_short_t& s, size_t size) {
 
 /// Gets free records for a thread that has none. Throws std::bad_alloc.
 [[gnu::cold, gnu::noinline]] void refill(thread_state& mine);
-/// Takes a free record, and sets the fields of its request that are known when the operation is posted. `mine`: the
-/// calling thread's state, which must have a free record.
+/// Takes a free record, and sets the fields of its request that are known when the operation is posted, but for the
+/// type. `mine`: the calling thread's state, which must have a free record.
 LCI_ALWAYS_INLINE inline record* take_record(thread_state& mine, LCI_endpoint_s* endpoint, record::role what, comp& to,
                                              int rank, LCI_tag_t tag, void* user_context) {
   record* r = mine.free_records;
