@@ -29,18 +29,6 @@ void deliver_short(comp& to, const lci::status_t& s) {
   to.deliver(r);
 }
 
-/// The most common message: a short one of a word. The thread's state is looked up once.
-void deliver_word(comp& to, const lci::status_t& s) {
-  thread_state& mine = my_state();
-  add_one(mine.of_id[id_of(s.tag)].delivered);
-  LCI_request_t r;
-  begin_request(r, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
-  std::memcpy(&r.data.immediate, s.buffer, 8);
-  r.data.immediate.words[1] = r.data.immediate.words[2] = r.data.immediate.words[3] = 0;
-  r.user_context = nullptr;
-  to.deliver_arrival(r, mine);
-}
-
 void deliver_medium(comp& to, const lci::status_t& s, void* buffer, size_t size) {
   LCI_request_t r = request_of(s, LCI_MEDIUM);
   r.data.mbuffer = {buffer, size};
@@ -108,9 +96,27 @@ void arrival_ports::port::signal(lci::status_t s) {
     if (all_.keep(role_, s)) return;
     endpoint = all_.find(id_of(s.tag));
   }
-  if (LCI_LIKELY(role_ == role::in_place && arrival_of(s.tag) == arrival::immediate && s.size == 8))
-    return deliver_word(*endpoint->default_comp, s);
   deliver(*endpoint, role_, s);
+}
+
+void arrival_ports::word_port::signal(lci::status_t s) {
+  // The most common message: a short one of a word. The bits above the id are those of its kind, which are 0.
+  static_assert(tag_of(arrival::immediate) == 0);
+  thread_state& mine = my_state();
+  const uint64_t id = s.tag >> tag_bits;
+  const LCI_endpoint_s* const endpoint = LCI_LIKELY(id < max_ids) ? all_.find(static_cast<unsigned>(id)) : nullptr;
+  if (LCI_UNLIKELY(endpoint == nullptr) || LCI_UNLIKELY(s.size != 8)) return port::signal(s);
+  comp& to = *endpoint->default_comp;
+  const LCI_handler_t function = to.function;
+  add_one(mine.of_id[id].delivered);
+  if (function == nullptr) return deliver_short(to, s);
+  LCI_request_t r;
+  begin_request(r, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
+  std::memcpy(&r.data.immediate, s.buffer, 8);
+  r.data.immediate.words[1] = r.data.immediate.words[2] = r.data.immediate.words[3] = 0;
+  r.user_context = nullptr;
+  function(r);
+  comp::ring(mine);
 }
 
 void arrival_ports::deliver(LCI_endpoint_s& endpoint, port::role role, const lci::status_t& s) {

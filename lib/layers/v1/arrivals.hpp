@@ -50,15 +50,23 @@ class arrival_ports {
   LCI_endpoint_s* find(unsigned id) const { return endpoints_.get(id); }
 
  private:
-  class port final : public lci::comp_impl_t {
+  class port : public lci::comp_impl_t {
    public:
     enum class role : uint8_t { in_place, packets, memory, steps };
     port(arrival_ports& all, role what);
     void signal(lci::status_t status) override;
 
-   private:
+   protected:
     arrival_ports& all_;
+
+   private:
     const role role_;
+  };
+  /// The port of short messages.
+  class word_port final : public port {
+   public:
+    explicit word_port(arrival_ports& all) : port(all, role::in_place) {}
+    void signal(lci::status_t status) override;
   };
   friend class port;
   /// A message for an endpoint that this rank has yet to create.
@@ -79,8 +87,8 @@ class arrival_ports {
   lci::mpmc_array<LCI_endpoint_s*> endpoints_;  // by id
   std::mutex mutex_;
   std::vector<early> early_;  // under mutex_
-  port in_place_{*this, port::role::in_place}, packets_{*this, port::role::packets}, memory_{*this, port::role::memory},
-      steps_{*this, port::role::steps};
+  word_port in_place_{*this};
+  port packets_{*this, port::role::packets}, memory_{*this, port::role::memory}, steps_{*this, port::role::steps};
   unknown_port unknown_;
 };
 

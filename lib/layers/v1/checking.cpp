@@ -88,7 +88,7 @@ void check_endpoint_to_free(const LCI_endpoint_t* endpoint) {
   if (endpoint == nullptr) misuse("endpoint is NULL, but must be the address of an endpoint's handle");
   check_endpoint(*endpoint);
   if (*endpoint == LCI_UR_ENDPOINT) misuse("endpoint is LCI_UR_ENDPOINT: LCI_finalize() frees it");
-  if (checking() && (*endpoint)->outstanding.load(std::memory_order_acquire) != 0)
+  if (checking() && (*endpoint)->issued.has_any())
     misuse("endpoint = %p has communication that is not complete: call LCI_fence_wait() first",
            static_cast<void*>(*endpoint));
 }

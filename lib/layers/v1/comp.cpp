@@ -12,7 +12,7 @@ namespace {
 
 class no_comp final : public comp {
  public:
-  explicit no_comp(kind k) : comp(k, nullptr) {}
+  no_comp(kind k, uintptr_t no_handle) : comp(k, nullptr) { handle = no_handle; }
 
  private:
   void take(const LCI_request_t&) override {}
@@ -33,8 +33,10 @@ void comp_port::signal(lci::status_t s) {
 }
 
 comp_table::comp_table()
-    : freed_(new no_comp(comp::kind::freed)), none_(new no_comp(comp::kind::none)), objects_(64, freed_) {
-  freed_->handle = ~uintptr_t{0};
+    : freed_(new no_comp(comp::kind::freed, ~index_mask)),
+      none_(new no_comp(comp::kind::none, index_mask)),
+      objects_(64, freed_) {
+  // NULL finds none_, and what a program might invent finds no object whose handle it equals.
   objects_.put(0, none_);
 }
 

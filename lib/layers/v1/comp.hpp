@@ -59,37 +59,36 @@ class comp {
     take(request);
     ring(my_state());
   }
-  /// The same for a received message. `mine`: the calling thread's state. Inline for handlers and single synchronizers.
-  void deliver_arrival(const LCI_request_t& request, const thread_state& mine);
-  /// The same for the completion of an operation that this process has posted. `write(LCI_request_t&)` writes the
-  /// request.
+  /// The same for the completion of an operation that this process has posted, inline for single synchronizers.
   template <class Write>
   void deliver_end(const thread_state& mine, Write write);
+  /// Follows a call of `function`.
+  static void ring(const thread_state& mine) {
+    if (LCI_UNLIKELY(mine.bell != nullptr)) mine.bell->signal({});
+  }
 
   const kind what;
   const LCI_device_t device;  ///< null if it was created without one
   uintptr_t handle = 0;       ///< the core's remote completion handle, which is also the value of LCI_comp_t
+  const LCI_handler_t function = nullptr;  ///< of a handler; else null
   comp_port local{*this, false};
   comp_port remote{*this, true};
 
  protected:
   /// The derived classes to which requests are delivered without a virtual call.
-  enum class shape : uint8_t { other, handler, single_sync };
+  enum class shape : uint8_t { other, single_sync };
   comp(kind k, shape s, LCI_device_t d) : what(k), device(d), shape_(s) {}
+  comp(LCI_handler_t f, LCI_device_t d) : what(kind::handler), device(d), function(f) {}
 
  private:
   virtual void take(const LCI_request_t& request) = 0;
-  static void ring(const thread_state& mine) {
-    if (LCI_UNLIKELY(mine.bell != nullptr)) mine.bell->signal({});
-  }
 
   const shape shape_ = shape::other;
 };
 
 class handler final : public comp {
  public:
-  handler(LCI_device_t device, LCI_handler_t f) : comp(kind::handler, shape::handler, device), function(f) {}
-  const LCI_handler_t function;
+  handler(LCI_device_t device, LCI_handler_t f) : comp(f, device) {}
 
  private:
   void take(const LCI_request_t& request) override { function(request); }
@@ -117,10 +116,6 @@ class single_sync final : public synchronizer {
   void take(const LCI_request_t& request) override { cell.put(request); }
 };
 
-LCI_ALWAYS_INLINE inline void comp::deliver_arrival(const LCI_request_t& request, const thread_state& mine) {
-  shape_ == shape::handler ? static_cast<handler*>(this)->function(request) : take(request);
-  ring(mine);
-}
 template <class Write>
 LCI_ALWAYS_INLINE inline void comp::deliver_end(const thread_state& mine, Write write) {
   if (shape_ == shape::single_sync) {
@@ -140,16 +135,15 @@ class comp_table {
   comp_table();
   ~comp_table();
 
-  /// The object; one of kind `freed` if the handle is invalid.
+  /// The object; for NULL one that ignores what it gets, and one of kind `freed` if the handle is invalid.
   comp& find(const void* handle) const {
-    comp* c = objects_.get_wrapped(reinterpret_cast<uintptr_t>(handle) & index_mask);
-    return LCI_LIKELY(c->handle == reinterpret_cast<uintptr_t>(handle)) ? *c : *freed_;
+    comp* c = find_live(handle);
+    return LCI_LIKELY(c != nullptr) ? *c : handle == nullptr ? *none_ : *freed_;
   }
   /// The object if it can be signalled; null if the handle is NULL or invalid.
   comp* find_live(const void* handle) const {
     comp* c = objects_.get_wrapped(reinterpret_cast<uintptr_t>(handle) & index_mask);
-    if (LCI_UNLIKELY(c->handle != reinterpret_cast<uintptr_t>(handle))) return nullptr;
-    return LCI_LIKELY(c->what != comp::kind::none && c->what != comp::kind::freed) ? c : nullptr;
+    return LCI_LIKELY(c->handle == reinterpret_cast<uintptr_t>(handle)) ? c : nullptr;
   }
   /// Registers the object, which the table owns from then on, as remote completion. Returns its handle.
   LCI_comp_t add(comp* object);

@@ -57,7 +57,7 @@ LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, 
 LCI_ALWAYS_INLINE inline bool receive_directly(const LCI_endpoint_s& ep, int rank, void* buffer, size_t size,
                                                space where, LCI_tag_t tag, lci::comp_impl_t* comp, void* user_context,
                                                lci::status_t& status) {
-  if (ep.core.p_impl == nullptr || comp == nullptr) __builtin_unreachable();
+  if (ep.core.p_impl == nullptr || lci::comp_t(comp).is_empty()) __builtin_unreachable();
   lci::post_recv_args a;
   a.rank = rank;
   a.local_buffer = buffer;

@@ -116,11 +116,12 @@ void record::signal_other(const lci::status_t& s) {
   if (is_issued()) {
     // A target that is not signalled does not count the message either.
     if (LCI_UNLIKELY(request.flag != LCI_OK) && what == role::notifying) count_delivered(endpoint->id);
-    end_issued(*endpoint);
+    endpoint->issued.end(period);
   } else {
     request.rank = s.rank;
     count_delivered(endpoint->id);
     if (what == role::short_receive) {
+      request.type = LCI_IMMEDIATE;
       if (LCI_UNLIKELY(!fill_short(request.data.immediate, s.size))) request.flag = LCI_ERR_FATAL;
     } else if (what == role::long_receive) {
       request.data.lbuffer.address = s.buffer;
@@ -131,13 +132,10 @@ void record::signal_other(const lci::status_t& s) {
 }
 
 void undo(record* r) {
-  if (r->is_issued()) end_issued(*r->endpoint);
+  if (r->is_issued()) r->endpoint->issued.end(r->period);
   give_back(r);
 }
 
-void begin_issued(LCI_endpoint_s& endpoint) { endpoint.outstanding.fetch_add(1, std::memory_order_relaxed); }
-
-// A1: pairs with A1 in LCI_fence_wait(): what the operation has written is seen after the fence.
-void end_issued(LCI_endpoint_s& endpoint) { endpoint.outstanding.fetch_sub(1, std::memory_order_release); }
+void begin_issued(record* r) { r->period = r->endpoint->issued.begin(); }
 
 }  // namespace v1

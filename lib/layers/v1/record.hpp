@@ -31,6 +31,7 @@ struct record final : lci::comp_impl_t {
   comp* to;
   LCI_endpoint_s* endpoint;
   role what;
+  uint8_t period;  ///< of an issued operation
   record* next_free;
   record* next;  ///< of all records, under the lock of the shared ones
 
@@ -49,8 +50,8 @@ LCI_ALWAYS_INLINE inline bool fill_short(LCI_short_t& s, size_t size) {
 
 /// Gets free records for a thread that has none. Throws std::bad_alloc.
 [[gnu::cold, gnu::noinline]] void refill(thread_state& mine);
-/// Takes a free record, and sets the fields of its request that are known when the operation is posted. `mine`: the
-/// calling thread's state, which must have a free record.
+/// Takes a free record, and sets the fields of its request that are known when the operation is posted, but for the
+/// type. `mine`: the calling thread's state, which must have a free record.
 LCI_ALWAYS_INLINE inline record* take_record(thread_state& mine, LCI_endpoint_s* endpoint, record::role what, comp& to,
                                              int rank, LCI_tag_t tag, void* user_context) {
   record* r = mine.free_records;
@@ -77,10 +78,8 @@ void give_back_records(thread_state& state);
 /// Frees all records, also those of receives that no message has matched. Called by LCI_finalize().
 void free_records();
 
-/// Counts an issued operation as outstanding, for LCI_fence_wait(), until its end.
-void begin_issued(LCI_endpoint_s& endpoint);
-void end_issued(LCI_endpoint_s& endpoint);
-
+/// Counts the record's operation as issued, until it is signalled or undone.
+void begin_issued(record* r);
 /// Returns a record whose operation was not posted.
 void undo(record* r);
 
@@ -104,7 +103,7 @@ LCI_ALWAYS_INLINE inline LCI_error_t post_recorded(record* r, F post) {
 /// The same for an issued operation.
 template <class F>
 inline LCI_error_t post_issued(record* r, F post) {
-  begin_issued(*r->endpoint);
+  begin_issued(r);
   return post_recorded(r, post);
 }
 

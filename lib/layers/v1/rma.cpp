@@ -95,9 +95,10 @@ LCI_error_t LCI_getl(LCI_endpoint_t ep, LCI_lbuffer_t* local, size_t length, LCI
 namespace {
 
 void wait_for_issued(LCI_endpoint_s& ep) {
-  // A1: pairs with the release in end_issued().
-  const auto ready = [&] { return ep.outstanding.load(std::memory_order_acquire) == 0; };
-  wait_until(ep.device, ready, [](int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns / 20)); });
+  issued_operations::fence fence(ep.issued);
+  wait_until(
+      ep.device, [&] { return fence.is_passed(); },
+      [](int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns / 20)); });
 }
 
 }  // namespace

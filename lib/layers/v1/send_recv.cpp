@@ -162,12 +162,11 @@ namespace {
     comp& to = completion_of(completion);
     require_completion(to);
     record* r = take_record(ep, record::role::short_receive, to, rank, tag, user_context);
-    r->request.type = LCI_IMMEDIATE;
     return recvs_otherwise(r);
   });
 }
 /// Completes a receive whose message had already arrived.
-[[gnu::noinline]] LCI_error_t end_at_once(const char* function, lci::comp_impl_t& comp, const lci::status_t& s) {
+[[gnu::noinline]] LCI_error_t end_at_once(const char* function, lci::comp_impl_t& comp, lci::status_t s) {
   return guarded(function, [&] {
     comp.signal(s);
     return LCI_OK;
@@ -183,7 +182,6 @@ LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t com
   if (LCI_UNLIKELY(to == nullptr) || LCI_UNLIKELY(mine == nullptr) || LCI_UNLIKELY(mine->free_records == nullptr))
     return recvs_checked(ep, rank, tag, completion, user_context);
   record* const r = take_record(*mine, ep, record::role::short_receive, *to, rank, tag, user_context);
-  r->request.type = LCI_IMMEDIATE;
   if (LCI_UNLIKELY(ep->policy != lci::matching_policy_t::rank_tag)) return recvs_otherwise(r);
   lci::status_t status;
   try {

@@ -63,6 +63,13 @@ issued_vector::issued_vector(LCI_endpoint_s& e, comp& to, int peer, LCI_tag_t t,
   request_.user_context = user_context;
 }
 
+void issued_vector::begin() { period_ = ep.issued.begin(); }
+
+void issued_vector::withdraw() {
+  ep.issued.end(period_);
+  delete this;
+}
+
 void issued_vector::signal(lci::status_t status) { end_piece(flag_of(status) == LCI_OK); }
 
 void issued_vector::end_piece(bool good) {
@@ -77,7 +84,7 @@ void issued_vector::finish(bool good) {
   request_.flag = good ? LCI_OK : LCI_ERR_FATAL;
   const LCI_request_t ended = request_;
   comp& to = to_;
-  end_issued(ep);
+  ep.issued.end(period_);
   delete this;
   to.deliver(ended);
 }

@@ -84,6 +84,10 @@ class issued_vector : public lci::comp_impl_t {
                 void* user_context);
   void signal(lci::status_t status) override;
 
+  /// Counts it as issued, until finish() or withdraw().
+  void begin();
+  /// Frees an operation that was not posted.
+  void withdraw();
   /// Called when the target has answered; `piggy_back` is valid during the call.
   virtual void answered(bool accepted, const void* piggy_back, size_t size);
   /// Ends the operation: signals its completion object, and frees it.
@@ -108,6 +112,7 @@ class issued_vector : public lci::comp_impl_t {
   LCI_request_t request_;
   std::atomic<size_t> left_{0};
   std::atomic<bool> failed_{false};
+  uint8_t period_ = 0;
 };
 
 template <class F>

@@ -59,22 +59,23 @@ LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_he
   head.first_tag = v->first_tag = the_world().next_piece.fetch_add(head.count, std::memory_order_relaxed);
   head.id = the_world().awaited.next_id();
   packet.fill(head, v->buffers, iovec.piggy_back.address);
-  the_world().awaited.add(head.id, v.get());
+  v->begin();
+  try {
+    the_world().awaited.add(head.id, v.get());
+  } catch (...) {
+    v.release()->withdraw();
+    throw;
+  }
   v.release();
-  begin_issued(ep);
   lci::status_t status;
   try {
     status = post(packet);
   } catch (...) {
-    if (issued_vector* mine = the_world().awaited.take(head.id, rank)) {
-      end_issued(ep);
-      delete mine;
-    }
+    if (issued_vector* mine = the_world().awaited.take(head.id, rank)) mine->withdraw();
     throw;
   }
   if (status.is_retry()) {
-    delete the_world().awaited.take(head.id, rank);
-    end_issued(ep);
+    if (issued_vector* mine = the_world().awaited.take(head.id, rank)) mine->withdraw();
     return LCI_ERR_RETRY;
   }
   packet.taken();
@@ -87,15 +88,15 @@ class placing final : public issued_vector {
  public:
   using issued_vector::issued_vector;
 
-  void begin(const LCI_iovec_t& local, const LCI_iovec_t& remote, step_head head) {
+  void post(const LCI_iovec_t& local, const LCI_iovec_t& remote, const std::vector<LCI_lbuffer_t>& there,
+            step_head head) {
     head.what = step::placed;
     head.address = reinterpret_cast<uint64_t>(remote.piggy_back.address);
     head.count = static_cast<uint32_t>(local.count);
     head.piggy_back = static_cast<uint32_t>(local.piggy_back.length);
     informs_ = head.signals != 0 || head.piggy_back > 0;
     last_.fill(head, {}, local.piggy_back.address);
-    begin_issued(ep);
-    const std::vector<LCI_lbuffer_t> there(remote.lbuffers, remote.lbuffers + remote.count);
+    begin();
     post_pieces([&](const LCI_lbuffer_t& b, size_t i) {
       const remote_range r = range_of(there[i]);
       return lci::post_put_x(rank, b.address, b.length, lci::comp_t(this), r.offset, r.key)
@@ -128,7 +129,8 @@ class getting final : public issued_vector {
  public:
   using issued_vector::issued_vector;
 
-  void begin(const LCI_iovec_t& local, const LCI_iovec_t& remote, const step_head& head) {
+  void post(const LCI_iovec_t& local, const LCI_iovec_t& remote, const std::vector<LCI_lbuffer_t>& there,
+            const step_head& head) {
     into_ = local.piggy_back;
     head_ = head;
     head_.what = step::fetch;
@@ -137,8 +139,7 @@ class getting final : public issued_vector {
     head_.count = static_cast<uint32_t>(remote.count);
     asked_ = remote.piggy_back.length;
     head_.wanted = static_cast<uint32_t>(asked_);
-    begin_issued(ep);
-    const std::vector<LCI_lbuffer_t> there(remote.lbuffers, remote.lbuffers + remote.count);
+    begin();
     post_pieces([&](const LCI_lbuffer_t& b, size_t i) {
       if (there[i].length == 0) return lci::status_t(lci::errorcode_t::done);
       const remote_range r = range_of(there[i]);
@@ -265,7 +266,8 @@ LCI_error_t LCI_putv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t local_comp
     const step_head head = informing(remote_completion);
     auto v = std::make_unique<placing>(*ep, completion_of(local_completion), rank, tag, local, LCI_IOVEC, user_context);
     if (!v->has_packet()) return LCI_ERR_RETRY;
-    v.release()->begin(local, remote, head);
+    const std::vector<LCI_lbuffer_t> there(remote.lbuffers, remote.lbuffers + remote.count);
+    v.release()->post(local, remote, there, head);
     return LCI_OK;
   });
 }
@@ -283,7 +285,8 @@ LCI_error_t LCI_getv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t local_comp
     (void)arrival_tag(*ep, arrival::signal, tag);
     const step_head head = informing(remote_completion);
     auto v = std::make_unique<getting>(*ep, completion_of(local_completion), rank, tag, local, LCI_IOVEC, user_context);
-    v.release()->begin(local, remote, head);
+    const std::vector<LCI_lbuffer_t> there(remote.lbuffers, remote.lbuffers + remote.count);
+    v.release()->post(local, remote, there, head);
     return LCI_OK;
   });
 }

@@ -19,6 +19,7 @@
 #include "lib/layers/v1/comp.hpp"
 #include "lib/layers/v1/handles.hpp"
 #include "lib/layers/v1/ids.hpp"
+#include "lib/layers/v1/issued.hpp"
 #include "lib/layers/v1/storage.hpp"
 
 /// Properties of endpoints.
@@ -42,7 +43,7 @@ struct LCI_device_s {
   std::vector<LCI_endpoint_t> endpoints;  ///< by number, null if there is none; under the world's mutex
 };
 
-/// An endpoint: names for messages, no resource of the network. Immutable but for `outstanding`. Thread-safe.
+/// An endpoint: names for messages, no resource of the network. Immutable but for `issued`. Thread-safe.
 struct LCI_endpoint_s {
   lci::device_t core;
   uint32_t id_bits = 0;  ///< of tags
@@ -54,7 +55,7 @@ struct LCI_endpoint_s {
   v1::comp* default_comp = nullptr;          ///< of what arrives
   LCI_device_t device = nullptr;
   LCI_plist_s properties;
-  alignas(lci::cache_line) std::atomic<int64_t> outstanding{0};  ///< issued operations that have not ended here
+  alignas(lci::cache_line) v1::issued_operations issued;
 };
 
 /// A registration, of this process or of another.

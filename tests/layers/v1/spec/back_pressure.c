@@ -47,8 +47,8 @@ static const struct call {
 };
 
 static void flood(const struct call* call) {
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   char seen[MOST] = {0};
   uint64_t accepted = 0, accepted_by[64];
   int retries = 0, posted = 0, taken = 0;

@@ -164,8 +164,8 @@ static void run_case(struct worker* w, const int* v) {
   if (call->type == LCI_IMMEDIATE && v[SIZE]) return;
   memset(&b, 0, sizeof b);
   b.w = w;
-  b.to = (LCI_RANK + v[SHIFT]) % LCI_NUM_PROCESSES;
-  b.from = (LCI_RANK + LCI_NUM_PROCESSES - v[SHIFT]) % LCI_NUM_PROCESSES;
+  b.to = rank_at(v[SHIFT]);
+  b.from = rank_at(-v[SHIFT]);
   b.endpoint = workers[0].endpoints[0][v[KIND]][v[RECEIVE_KIND]];
   b.length = lengths[v[SIZE]] < 0x4000 ? lengths[v[SIZE]] : 0x4000;
   b.comp = senders[v[KIND]].comp;

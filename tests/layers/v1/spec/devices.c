@@ -5,8 +5,8 @@ enum { TAG = 11 };
 
 /* A message by `send` on `endpoint` to the next rank, and one from the previous into `box`. */
 static void ring(LCI_device_t device, LCI_endpoint_t endpoint, struct box* box, uint64_t number) {
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   LCI_request_t request;
   AGAIN_ON(device, LCI_recvs(endpoint, from, TAG, box->comp, &number));
   AGAIN_ON(device, LCI_sends(endpoint, short_of(number), to, TAG));
@@ -40,8 +40,8 @@ static void separate_worlds(void) {
   }
   for (sent_on = 0; sent_on < 3; ++sent_on) {
     LCI_device_t its = sent_on < 2 ? device[sent_on] : LCI_UR_DEVICE;
-    const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-    const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+    const int to = rank_at(1);
+    const int from = rank_at(-1);
     LCI_request_t request;
     case_is("a message on endpoint %d, while receives are posted on the other two devices", sent_on);
     for (i = 0; i < 3; ++i)
@@ -69,8 +69,8 @@ static void separate_worlds(void) {
     char text[] = "medium and long", into[32];
     LCI_mbuffer_t packet;
     LCI_request_t request;
-    const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-    const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+    const int to = rank_at(1);
+    const int from = rank_at(-1);
     AGAIN_ON(device[0], LCI_mbuffer_alloc(device[0], &packet));
     memcpy(packet.address, text, sizeof text);
     packet.length = sizeof text;
@@ -139,8 +139,8 @@ static void in_order_of_creation(void) {
   enum { ENDPOINTS = 6 };
   LCI_endpoint_t endpoint[ENDPOINTS];
   struct box box[ENDPOINTS];
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   LCI_request_t request;
   int i, k;
   for (i = 0; i < ENDPOINTS; ++i) {
@@ -215,8 +215,8 @@ static void created_late(void) {
   LCI_endpoint_t endpoint = NULL;
   struct box box;
   LCI_request_t request;
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   int r, i;
   for (r = 0; r < LCI_NUM_PROCESSES; ++r) {
     case_is("rank %d creates its endpoint after the others have sent to it", r);

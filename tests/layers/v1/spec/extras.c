@@ -49,8 +49,8 @@ static LCI_error_t put_long_to(int to, uintptr_t remote_completion, LCI_comp_t c
 
 /* A number that names no completion object at the target, or no more, is an error there, and nothing else breaks. */
 static void unknown_remote_completion(void) {
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   LCI_comp_t freed = NULL, sync = NULL;
   LCI_request_t request;
   uint64_t numbers[3], all[64][3];
@@ -115,8 +115,8 @@ static void truncated(void) {
   for (i = 0; i < 4; ++i) {
     const size_t length = lengths[i % 3];
     const int is_long = i > 0;
-    const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-    const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+    const int to = rank_at(1);
+    const int from = rank_at(-1);
     case_is("%zu bytes to a buffer of %d, %s", length, CAPACITY, is_long ? "recvl" : "recvm");
     memset(into, UNTOUCHED, sizeof into);
     if (is_long)

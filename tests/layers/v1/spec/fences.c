@@ -128,8 +128,8 @@ static void sends_and_gfence(LCI_endpoint_t endpoint, LCI_comp_t queue) {
   int round, r;
   if (!sent || !received) give_up("memory");
   for (round = 0; round < (whole ? 100 : 10); ++round) {
-    const int to = (LCI_RANK + round) % n;
-    const int from = (LCI_RANK + n * 100 - round) % n;
+    const int to = rank_at(round);
+    const int from = rank_at(-round);
     const LCI_tag_t tag = (LCI_tag_t)round;
     size_t len = 0;
     LCI_request_t request;
@@ -161,8 +161,8 @@ static void unmatched(LCI_endpoint_t endpoint, LCI_endpoint_t other) {
   char* sent = malloc(LENGTH);
   char* received = malloc(LENGTH);
   LCI_comp_t sync = NULL;
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   if (!sent || !received) give_up("memory");
   case_is("fences while another endpoint has an unmatched send, and this one an unmatched receive");
   CHECK_OK(LCI_sync_create(LCI_UR_DEVICE, 2, &sync));
@@ -229,6 +229,38 @@ static void fence_waits(LCI_endpoint_t endpoint) {
   free(received);
 }
 
+/* It waits for what was issued before it, not for what another thread issues later: there is an unmatched send at each
+ * moment. */
+static void fence_ends(LCI_endpoint_t endpoint) {
+  const size_t length = 100000;
+  const double end = seconds_now() + 30;
+  char* sent = calloc(1, length);
+  char* received = malloc(length);
+  LCI_comp_t sync = NULL;
+  pthread_t thread;
+  int i;
+  if (!sent || !received) give_up("memory");
+  case_is("a fence while another thread sends without end");
+  CHECK_OK(LCI_sync_create(LCI_UR_DEVICE, 1, &sync));
+  fenced_endpoint = endpoint;
+  fence_ended = 0;
+  AGAIN(LCI_sendl(endpoint, long_of(LCI_SEGMENT_ALL, sent, length), LCI_RANK, 0, NULL, NULL));
+  if (pthread_create(&thread, NULL, fence_in_thread, NULL) != 0) give_up("a thread");
+  for (i = 0; !__atomic_load_n(&fence_ended, __ATOMIC_ACQUIRE) && seconds_now() < end; ++i) {
+    AGAIN(LCI_sendl(endpoint, long_of(LCI_SEGMENT_ALL, sent, length), LCI_RANK, (LCI_tag_t)(i + 1) % 2, NULL, NULL));
+    AGAIN(LCI_recvl(endpoint, long_of(LCI_SEGMENT_ALL, received, length), LCI_RANK, (LCI_tag_t)i % 2, sync, NULL));
+    CHECK_OK(LCI_sync_wait(sync, NULL));
+  }
+  CHECK_EQ(__atomic_load_n(&fence_ended, __ATOMIC_ACQUIRE), 1);
+  AGAIN(LCI_recvl(endpoint, long_of(LCI_SEGMENT_ALL, received, length), LCI_RANK, (LCI_tag_t)i % 2, sync, NULL));
+  CHECK_OK(LCI_sync_wait(sync, NULL));
+  pthread_join(thread, NULL);
+  CHECK_OK(LCI_fence_wait(endpoint));
+  CHECK_OK(LCI_sync_free(&sync));
+  free(sent);
+  free(received);
+}
+
 void fences(void) {
   LCI_comp_t queue = NULL;
   LCI_endpoint_t endpoint, other;
@@ -243,7 +275,10 @@ void fences(void) {
   gets_and_fences(endpoint);
   sends_and_gfence(endpoint, queue);
   unmatched(endpoint, other);
-  if (!RANKS_ARE_THREADS) fence_waits(endpoint);
+  if (!RANKS_ARE_THREADS) {
+    fence_waits(endpoint);
+    fence_ends(endpoint);
+  }
   close_field();
   CHECK_OK(LCI_barrier());
   CHECK_OK(LCI_endpoint_free(&endpoint));

@@ -27,8 +27,8 @@ void handlers(void) {
   LCI_comp_t one = NULL, two = NULL;
   LCI_endpoint_t endpoint, other;
   char text[] = "handled", into[8] = "";
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   int i;
   case_is("two handlers");
   CHECK_OK(LCI_handler_create(LCI_UR_DEVICE, first, &one));

@@ -2,8 +2,6 @@
 #include "tests/layers/v1/spec/spec.h"
 
 enum { CALL, LOCAL, REMOTE, COUNT, PIGGY, LENGTHS, ASLEEP, SEGMENT, SHIFT, AXES };
-/* Remote completion: none, by default, by an explicit object; of a send: the completion of the receive. */
-enum { NO_REMOTE, DEFAULT_REMOTE, EXPLICIT_REMOTE = DEFAULT_REMOTE + KINDS, REMOTES = EXPLICIT_REMOTE + KINDS };
 enum { COUNTS = 5, PIGGIES = 4, LENGTH_PATTERNS = 3, BETWEEN = 16 };
 
 struct transfer {
@@ -180,34 +178,23 @@ static void check_arrived(struct transfer* t, const int* v, const struct call* c
 
 static void run_case(struct worker* w, const int* v) {
   const struct call* call = &calls[v[CALL]];
-  const int is_explicit = v[REMOTE] >= EXPLICIT_REMOTE;
-  const int remote_kind = v[REMOTE] == NO_REMOTE ? BY_NOTHING : (v[REMOTE] - DEFAULT_REMOTE) % KINDS;
+  const int remote_kind = kind_of_remote(v[REMOTE]); /* of a send: of the completion of the receive */
   struct transfer t;
-  struct box* box;
   LCI_request_t request;
   if (!makes_sense(call, v)) return;
   memset(&t, 0, sizeof t);
-  ++w->number;
   t.w = w;
-  t.tag = tag_of(w);
-  t.to = (LCI_RANK + v[SHIFT]) % LCI_NUM_PROCESSES;
-  t.from = (LCI_RANK + LCI_NUM_PROCESSES - v[SHIFT]) % LCI_NUM_PROCESSES;
+  t.tag = start_case(w, v[SHIFT], &t.to, &t.from);
   t.endpoint = w->endpoints[0][v[LOCAL] == BY_NOTHING ? BY_QUEUE : v[LOCAL]][remote_kind % KINDS];
   t.count = count_of(v[COUNT]);
   t.piggy_length = piggy_length_of(v[PIGGY], t.count);
   t.comp = v[LOCAL] == BY_NOTHING ? NULL : w->local[v[LOCAL]].comp;
   t.receive_comp = v[REMOTE] == NO_REMOTE ? NULL : w->receive[remote_kind].comp;
-  t.remote_comp = v[REMOTE] == NO_REMOTE ? LCI_NO_COMP_REMOTE
-                  : is_explicit          ? (uintptr_t)w->cards[t.to].comps[remote_kind]
-                                         : LCI_DEFAULT_COMP_REMOTE;
+  t.remote_comp = comp_of_remote(w, t.to, v[REMOTE]);
   case_is("%s, completed by %s here and %s%s there, %d buffers and %zu bytes, lengths %d, %s, %s, rank + %d, thread %d",
-          call->name, kind_names[v[LOCAL]], is_explicit ? "explicit " : "", kind_names[remote_kind], t.count,
-          t.piggy_length, v[LENGTHS], v[ASLEEP] ? "asleep" : "polling", v[SEGMENT] ? "registered" : "any", v[SHIFT],
-          w->thread);
-  box = call->post_receive ? &w->receive[remote_kind % KINDS]
-        : is_explicit      ? &w->explicit_remote[remote_kind % KINDS]
-                           : &w->default_remote[remote_kind % KINDS];
-
+          call->name, kind_names[v[LOCAL]], call->post_receive ? "" : name_of_remote(v[REMOTE]),
+          kind_names[remote_kind], t.count, t.piggy_length, v[LENGTHS], v[ASLEEP] ? "asleep" : "polling",
+          v[SEGMENT] ? "registered" : "any", v[SHIFT], w->thread);
   t.source = lay_out(&t, v, v[SEGMENT] ? w->source_segment : LCI_SEGMENT_ALL, w->source, w->piggy_source, 0);
   t.sink = lay_out(&t, v, v[SEGMENT] ? w->sink_segment : LCI_SEGMENT_ALL, w->sink, w->piggy_sink,
                    call->into == INTO_SINK ? v[ASLEEP] : 0); /* also longer than what is sent */
@@ -238,7 +225,8 @@ static void run_case(struct worker* w, const int* v) {
     make(&t, v, &t.source, OVERWRITTEN);
 
   if (v[REMOTE] != NO_REMOTE) {
-    box_wait(box, LCI_UR_DEVICE, &request, v[ASLEEP]);
+    box_wait(call->post_receive ? &w->receive[remote_kind] : box_of_remote(w, v[REMOTE]), LCI_UR_DEVICE, &request,
+             v[ASLEEP]);
     check_arrived(&t, v, call, &request);
   } else if (call->into == BY_GET) {
     swap_tokens(w, t.to, t.from);

@@ -58,8 +58,8 @@ static void receive_mode(LCI_endpoint_t endpoint, int mode, int from, LCI_lbuffe
 static void modes_apart(void) {
   static const LCI_data_type_t types[] = {LCI_IMMEDIATE, LCI_MEDIUM, LCI_LONG, LCI_IOVEC};
   static PER_RANK LCI_lbuffer_t buffer;
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   size_t sends, receives;
   int i;
   for (sends = 0; sends < 4; ++sends)
@@ -178,8 +178,8 @@ static void any_rank(void) {
 static void equal_keys(void) {
   enum { MESSAGES = 20 };
   char contexts[MESSAGES] = {0}, values[MESSAGES] = {0};
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   int i;
   case_is("twenty messages with one tag");
   for (i = 0; i < MESSAGES / 2; ++i) AGAIN(LCI_recvs(LCI_UR_ENDPOINT, from, TAG, box.comp, &contexts[i]));

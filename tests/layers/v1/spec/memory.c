@@ -11,8 +11,8 @@ static void use_from_afar(LCI_segment_t segment, char* bytes, size_t length) {
     char segment[LCI_SEGMENT_SERIALIZED_MAX];
     uint64_t address, length;
   } mine, all[64];
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   LCI_segment_t far_segment = NULL;
   LCI_lbuffer_t into;
   LCI_comp_t sync = NULL;
@@ -90,8 +90,8 @@ static void on_two_devices(void) {
   struct box box;
   LCI_request_t request;
   char memory[300], into[300];
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   case_is("memory that is registered with two devices");
   CHECK_OK(LCI_device_init(&device));
   CHECK_OK(LCI_memory_register(LCI_UR_DEVICE, memory, sizeof memory, &here));
@@ -169,8 +169,8 @@ static void medium_buffers(void) {
   LCI_request_t request;
   char into[500];
   LCI_comp_t queue = NULL;
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   size_t n = 0, i;
   case_is("all %d medium buffers", LCI_SERVER_NUM_PKTS);
   if (!all) give_up("memory");
@@ -215,8 +215,8 @@ static void medium_buffers(void) {
 /* LCI_SEGMENT_ALL: memory that was unmapped and mapped again, at the same address, is registered anew. */
 static void on_the_fly(void) {
   const size_t size = 1 << 20;
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   LCI_comp_t sync = NULL;
   char *memory = NULL, *into = NULL;
   LCI_tag_t tag;

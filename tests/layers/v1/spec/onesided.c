@@ -26,23 +26,8 @@ static LCI_error_t overwrite_if_accepted(struct transfer* t, LCI_error_t code) {
   if (code == LCI_OK) memset(t->w->source, OVERWRITTEN, t->length);
   return code;
 }
-static int has_packet(struct transfer* t) {
-  if (t->packet.address) return 1;
-  if (LCI_mbuffer_alloc(LCI_UR_DEVICE, &t->packet) != LCI_OK) {
-    t->packet.address = NULL;
-    return 0;
-  }
-  memcpy(t->packet.address, t->w->source, t->length);
-  t->packet.length = t->length;
-  return 1;
-}
-static LCI_error_t give_packet(struct transfer* t, LCI_error_t code) {
-  if (code == LCI_OK)
-    t->packet.address = NULL;
-  else /* the buffer is still the caller's */
-    CHECK(has_payload(t->packet.address, t->length, LCI_RANK, t->tag));
-  return code;
-}
+static LCI_error_t fill(struct transfer* t) { return fill_packet(&t->packet, t->w->source, t->length); }
+static LCI_error_t give(struct transfer* t, LCI_error_t code) { return packet_sent(&t->packet, code, t->tag); }
 
 static LCI_error_t post_puts(struct transfer* t) {
   return LCI_puts(t->endpoint, short_of(t->tag + 1), t->to, t->tag, t->remote_comp);
@@ -51,15 +36,17 @@ static LCI_error_t post_putm(struct transfer* t) {
   return overwrite_if_accepted(t, LCI_putm(t->endpoint, source_m(t), t->to, t->tag, far_m(t), t->remote_comp));
 }
 static LCI_error_t post_putmn(struct transfer* t) {
-  if (!has_packet(t)) return LCI_ERR_RETRY;
-  return give_packet(t, LCI_putmn(t->endpoint, t->packet, t->to, t->tag, far_m(t), t->remote_comp));
+  const LCI_error_t code = fill(t);
+  if (code != LCI_OK) return code;
+  return give(t, LCI_putmn(t->endpoint, t->packet, t->to, t->tag, far_m(t), t->remote_comp));
 }
 static LCI_error_t post_putma(struct transfer* t) {
   return overwrite_if_accepted(t, LCI_putma(t->endpoint, source_m(t), t->to, t->tag, t->remote_comp));
 }
 static LCI_error_t post_putmna(struct transfer* t) {
-  if (!has_packet(t)) return LCI_ERR_RETRY;
-  return give_packet(t, LCI_putmna(t->endpoint, t->packet, t->to, t->tag, t->remote_comp));
+  const LCI_error_t code = fill(t);
+  if (code != LCI_OK) return code;
+  return give(t, LCI_putmna(t->endpoint, t->packet, t->to, t->tag, t->remote_comp));
 }
 static LCI_error_t post_putmac(struct transfer* t) {
   return LCI_putmac(t->endpoint, source_m(t), t->to, t->tag, t->remote_comp, t->comp, t);
@@ -140,8 +127,6 @@ enum { CALLS = sizeof calls / sizeof *calls };
 /* --- a case --- */
 
 enum { CALL, LOCAL, REMOTE, SIZE, ASLEEP, SEGMENT, ENDPOINT, SHIFT, AXES };
-/* Remote completion: none, by default of each kind, by an explicit object of each kind. */
-enum { NO_REMOTE, DEFAULT_REMOTE, EXPLICIT_REMOTE = DEFAULT_REMOTE + KINDS, REMOTES = EXPLICIT_REMOTE + KINDS };
 
 static int makes_sense(const struct call* call, const int* v) {
   if (v[SIZE] >= call->sizes) return 0;
@@ -155,35 +140,24 @@ static int makes_sense(const struct call* call, const int* v) {
 
 static void run_case(struct worker* w, const int* v) {
   const struct call* call = &calls[v[CALL]];
-  const int is_explicit = v[REMOTE] >= EXPLICIT_REMOTE;
-  const int remote_kind = v[REMOTE] == NO_REMOTE ? BY_NOTHING : (v[REMOTE] - DEFAULT_REMOTE) % KINDS;
-  struct box* remote_box =
-      is_explicit ? &w->explicit_remote[remote_kind % KINDS] : &w->default_remote[remote_kind % KINDS];
+  const int remote_kind = kind_of_remote(v[REMOTE]);
   struct worker* owner = v[ENDPOINT] ? &workers[0] : w;
   struct transfer t;
   LCI_request_t request;
   if (!makes_sense(call, v)) return;
   memset(&t, 0, sizeof t);
-  ++w->number;
   t.w = w;
-  t.tag = tag_of(w);
-  t.to = (LCI_RANK + v[SHIFT]) % LCI_NUM_PROCESSES;
-  t.from = (LCI_RANK + LCI_NUM_PROCESSES - v[SHIFT]) % LCI_NUM_PROCESSES;
+  t.tag = start_case(w, v[SHIFT], &t.to, &t.from);
   /* The default object is that of the target's endpoint; an explicit one need not be of that kind. */
   t.endpoint = owner->endpoints[0][v[LOCAL] == BY_NOTHING ? BY_QUEUE : v[LOCAL]][remote_kind % KINDS];
   t.length = size_of(w, v[SIZE]);
   t.segment = v[SEGMENT] ? (call->is_get ? w->sink_segment : w->source_segment) : LCI_SEGMENT_ALL;
   t.comp = v[LOCAL] == BY_NOTHING ? NULL : w->local[v[LOCAL]].comp;
-  t.remote_comp = v[REMOTE] == NO_REMOTE ? LCI_NO_COMP_REMOTE
-                  : is_explicit          ? (uintptr_t)w->cards[t.to].comps[remote_kind]
-                                         : LCI_DEFAULT_COMP_REMOTE;
+  t.remote_comp = comp_of_remote(w, t.to, v[REMOTE]);
   case_is("%s, completed by %s here and %s%s there, %zu bytes, %s, %s, %s endpoint, rank + %d, thread %d", call->name,
-          kind_names[v[LOCAL]],
-          v[REMOTE] == NO_REMOTE ? ""
-          : is_explicit          ? "explicit "
-                                 : "default ",
-          kind_names[remote_kind], t.length, v[ASLEEP] ? "asleep" : "polling", v[SEGMENT] ? "registered" : "any",
-          v[ENDPOINT] ? "shared" : "own", v[SHIFT], w->thread);
+          kind_names[v[LOCAL]], name_of_remote(v[REMOTE]), kind_names[remote_kind], t.length,
+          v[ASLEEP] ? "asleep" : "polling", v[SEGMENT] ? "registered" : "any", v[ENDPOINT] ? "shared" : "own", v[SHIFT],
+          w->thread);
 
   if (call->is_get) {
     memcpy(w->area, payload(LCI_RANK, t.tag), t.length);
@@ -215,7 +189,7 @@ static void run_case(struct worker* w, const int* v) {
   }
 
   if (v[REMOTE] != NO_REMOTE) {
-    box_wait(remote_box, LCI_UR_DEVICE, &request, v[ASLEEP]);
+    box_wait(box_of_remote(w, v[REMOTE]), LCI_UR_DEVICE, &request, v[ASLEEP]);
     check_request(&request, t.from, t.tag, NULL);
     CHECK_EQ(request.type, call->type);
     call->check(&t, &request);
@@ -244,8 +218,8 @@ static void run_calls(struct worker* w) {
 /* A received packet may be sent on at once, by LCI_putmna() and LCI_sendmn(). */
 static void packets_sent_on(struct worker* w) {
   enum { ROUNDS = 40 };
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   struct box* box = &w->default_remote[BY_QUEUE];
   LCI_endpoint_t endpoint = w->endpoints[0][BY_QUEUE][BY_QUEUE];
   LCI_request_t request;
@@ -256,7 +230,7 @@ static void packets_sent_on(struct worker* w) {
   packet.length = 1000;
   memcpy(packet.address, payload(LCI_RANK, 3), packet.length);
   for (round = 1; round <= ROUNDS; ++round) {
-    const int origin = (LCI_RANK + LCI_NUM_PROCESSES * ROUNDS - round) % LCI_NUM_PROCESSES;
+    const int origin = rank_at(-round);
     if (round % 2) {
       AGAIN(LCI_putmna(endpoint, packet, to, 3, LCI_DEFAULT_COMP_REMOTE));
     } else {
@@ -277,8 +251,8 @@ static void packets_sent_on(struct worker* w) {
 /* A part of a segment, at an odd address: the bytes around it remain. */
 static void part_of_a_segment(struct worker* w) {
   const size_t offsets[] = {1, 63, 4095, 70001};
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   LCI_endpoint_t endpoint = w->endpoints[0][BY_QUEUE][BY_QUEUE];
   LCI_request_t request;
   size_t i;

@@ -79,7 +79,7 @@ static void copies(void) {
   LCI_endpoint_t first = NULL, second = NULL, third = NULL;
   LCI_endpoint_t* endpoints[2];
   LCI_request_t request;
-  const int wrong = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
+  const int wrong = rank_at(1);
   int i;
   case_is("an endpoint with the list of another");
   box_open(&box, LCI_UR_DEVICE, BY_SYNC);
@@ -124,8 +124,8 @@ static void copies(void) {
 static void without_completion(void) {
   LCI_endpoint_t endpoint =
       endpoint_with(LCI_UR_DEVICE, LCI_MATCH_RANKTAG, LCI_COMPLETION_NONE, LCI_COMPLETION_NONE, NULL);
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
   char mine[100], into[100];
   uint64_t address = (uintptr_t)into, addresses[64];
   case_is("an endpoint without completion");

@@ -7,7 +7,7 @@ enum { POSTING_THREADS = 3 };
 
 static void results(void) {
   LCI_error_t (*const function)(LCI_device_t) = LCI_progress; /* programs take its address */
-  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
+  const int to = rank_at(1);
   LCI_request_t request;
   double end = seconds_now() + 60;
   int round, quiet, something = 0;
@@ -111,8 +111,8 @@ static void* make_progress(void* unused) {
 static void* post_and_wait(void* argument) {
   const struct timespec moment = {0, 1000};
   const int me = *(int*)argument;
-  const int to = (LCI_RANK + me) % LCI_NUM_PROCESSES;
-  const int from = (LCI_RANK + LCI_NUM_PROCESSES * POSTING_THREADS - me) % LCI_NUM_PROCESSES;
+  const int to = rank_at(me);
+  const int from = rank_at(-me);
   char mine[3000], into[3000];
   LCI_comp_t sync = NULL;
   LCI_request_t requests[3];

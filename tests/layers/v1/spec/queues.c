@@ -272,9 +272,9 @@ void queues(void) {
   case_is("LCI_UR_CQ is the default of LCI_UR_ENDPOINT");
   {
     LCI_request_t request;
-    AGAIN(LCI_puts(LCI_UR_ENDPOINT, short_of(6), (LCI_RANK + 1) % LCI_NUM_PROCESSES, 4, LCI_DEFAULT_COMP_REMOTE));
+    AGAIN(LCI_puts(LCI_UR_ENDPOINT, short_of(6), rank_at(1), 4, LCI_DEFAULT_COMP_REMOTE));
     CHECK_OK(LCI_queue_wait(LCI_UR_CQ, &request));
-    check_request(&request, (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES, 4, NULL);
+    check_request(&request, rank_at(-1), 4, NULL);
     CHECK_EQ(number_in(&request), 6);
   }
 }

@@ -77,6 +77,8 @@ void check_request(const LCI_request_t* request, int rank, LCI_tag_t tag, const 
 
 /* --- payload, ranks --- */
 
+/* The rank `distance` after this one, or before it if negative, where rank 0 comes after the last. */
+int rank_at(int distance);
 /* Bytes of a message that `rank` sends with `tag`, at least largest_message() of them. */
 const char* payload(int rank, LCI_tag_t tag);
 /* More than LCI_MEDIUM_SIZE * 1000. */
@@ -91,6 +93,10 @@ LCI_short_t short_of(uint64_t number);
 uint64_t number_in(const LCI_request_t* request);
 LCI_mbuffer_t medium_of(const void* address, size_t length);
 LCI_lbuffer_t long_of(LCI_segment_t segment, const void* address, size_t length);
+/* A buffer of the library, allocated and filled if there is none yet, to be sent; LCI_ERR_RETRY if none is free. */
+LCI_error_t fill_packet(LCI_mbuffer_t* packet, const void* source, size_t length);
+/* What a send of the buffer has returned: accepted, it is the library's. */
+LCI_error_t packet_sent(LCI_mbuffer_t* packet, LCI_error_t code, LCI_tag_t tag);
 /* A short message to `to`, and one from `from`, on an endpoint of its own. One thread. */
 void handshake(int to, int from);
 /* An endpoint of `device`, with these properties; default_comp may be NULL. */
@@ -143,11 +149,18 @@ void close_workers(void);
 void on_workers(void (*body)(struct worker*));
 /* Tells `tell` and waits until `hear` has told this worker. */
 void swap_tokens(struct worker* worker, int tell, int hear);
-/* The tag of the worker's current case. */
-LCI_tag_t tag_of(const struct worker* worker);
+/* Begins a case of the worker: returns its tag, and the ranks `shift` after and before this one. */
+LCI_tag_t start_case(struct worker* worker, int shift, int* to, int* from);
 /* Number of bytes of a message, by the value of the axis: up to LCI_MEDIUM_SIZE for the first MEDIUM_SIZES values. */
 enum { SIZES = 8, MEDIUM_SIZES = 5 };
 size_t size_of(const struct worker* worker, int value);
+/* Remote completion, by the value of the axis: none, the endpoint's default object of each kind, another object of each
+ * kind. The object at rank `to` as an operation names it, and this rank's box for operations of others. */
+enum { NO_REMOTE, DEFAULT_REMOTE, EXPLICIT_REMOTE = DEFAULT_REMOTE + KINDS, REMOTES = EXPLICIT_REMOTE + KINDS };
+int kind_of_remote(int remote);
+uintptr_t comp_of_remote(const struct worker* worker, int to, int remote);
+struct box* box_of_remote(struct worker* worker, int remote);
+const char* name_of_remote(int remote);
 
 /* --- chapters --- */
 

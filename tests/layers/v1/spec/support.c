@@ -86,6 +86,13 @@ void settle(LCI_device_t device) {
     if (progress_on(device) != LCI_OK && i % 25 == 0) sched_yield();
 }
 
+/* --- ranks --- */
+
+int rank_at(int distance) {
+  const int rank = (LCI_RANK + distance) % LCI_NUM_PROCESSES;
+  return rank < 0 ? rank + LCI_NUM_PROCESSES : rank;
+}
+
 /* --- payload: a part of one sequence of random bytes, which is the same in all ranks --- */
 
 enum { PLACES = 4093 };
@@ -153,6 +160,28 @@ LCI_lbuffer_t long_of(LCI_segment_t segment, const void* address, size_t length)
   buffer.address = (void*)(uintptr_t)address;
   buffer.length = length;
   return buffer;
+}
+
+LCI_error_t fill_packet(LCI_mbuffer_t* packet, const void* source, size_t length) {
+  LCI_error_t code;
+  if (packet->address) return LCI_OK;
+  code = LCI_mbuffer_alloc(LCI_UR_DEVICE, packet);
+  if (code != LCI_OK) {
+    packet->address = NULL;
+    return code;
+  }
+  CHECK_EQ(packet->length, LCI_MEDIUM_SIZE);
+  memcpy(packet->address, source, length);
+  packet->length = length;
+  return LCI_OK;
+}
+
+LCI_error_t packet_sent(LCI_mbuffer_t* packet, LCI_error_t code, LCI_tag_t tag) {
+  if (code == LCI_OK)
+    packet->address = NULL;
+  else /* the buffer is still the caller's */
+    CHECK(has_payload(packet->address, packet->length, LCI_RANK, tag));
+  return code;
 }
 
 void check_request(const LCI_request_t* request, int rank, LCI_tag_t tag, const void* user_context) {

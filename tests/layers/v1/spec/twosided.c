@@ -24,23 +24,9 @@ static LCI_error_t post_sendm(struct transfer* t) {
   return code;
 }
 static LCI_error_t post_sendmn(struct transfer* t) {
-  LCI_error_t code;
-  if (!t->packet.address) {
-    code = LCI_mbuffer_alloc(LCI_UR_DEVICE, &t->packet);
-    if (code != LCI_OK) {
-      t->packet.address = NULL;
-      return code;
-    }
-    CHECK_EQ(t->packet.length, LCI_MEDIUM_SIZE);
-    memcpy(t->packet.address, t->w->source, t->length);
-    t->packet.length = t->length;
-  }
-  code = LCI_sendmn(t->endpoint, t->packet, t->to, t->tag);
-  if (code == LCI_OK)
-    t->packet.address = NULL;
-  else /* the buffer is still the caller's */
-    CHECK(has_payload(t->packet.address, t->length, LCI_RANK, t->tag));
-  return code;
+  const LCI_error_t code = fill_packet(&t->packet, t->w->source, t->length);
+  if (code != LCI_OK) return code;
+  return packet_sent(&t->packet, LCI_sendmn(t->endpoint, t->packet, t->to, t->tag), t->tag);
 }
 static LCI_error_t post_sendmc(struct transfer* t) {
   return LCI_sendmc(t->endpoint, medium_of(t->w->source, t->length), t->to, t->tag, t->send_comp, t);
@@ -172,7 +158,7 @@ static LCI_endpoint_t endpoint_of(struct worker* w, const int* v, int send_kind,
                          [receive_kind == BY_NOTHING ? BY_QUEUE : receive_kind];
 }
 
-static int makes_sense(const int* v) {
+static int makes_sense(const struct worker* w, const int* v) {
   const struct send_call* send = &mode->sends[v[SEND]];
   const struct receive_call* receive = &mode->receives[v[RECEIVE]];
   if (v[SEND_COMP] == BY_NOTHING ? send->signals && !send->may_be_silent : !send->signals) return 0;
@@ -181,6 +167,9 @@ static int makes_sense(const int* v) {
     if (!receive->may_be_silent || worker_count > 1) return 0;
   }
   if (worker_count == 1 && v[ENDPOINT] == SHARED) return 0;
+  /* A fence of a shared endpoint also waits for other threads' messages. If several threads waited so, those that
+   * receive their messages might wait for each other. */
+  if (w->thread > 0 && v[ENDPOINT] != OWN && send->signals && v[SEND_COMP] == BY_NOTHING) return 0;
   return !(v[ENDPOINT] == UR && v[MATCH]);
 }
 
@@ -200,13 +189,10 @@ static void run_case(struct worker* w, const int* v) {
   const struct receive_call* call = &mode->receives[v[RECEIVE]];
   struct transfer t;
   LCI_request_t request;
-  if (!makes_sense(v)) return;
+  if (!makes_sense(w, v)) return;
   memset(&t, 0, sizeof t);
-  ++w->number;
   t.w = w;
-  t.tag = tag_of(w);
-  t.to = (LCI_RANK + v[SHIFT]) % LCI_NUM_PROCESSES;
-  t.from = (LCI_RANK + LCI_NUM_PROCESSES - v[SHIFT]) % LCI_NUM_PROCESSES;
+  t.tag = start_case(w, v[SHIFT], &t.to, &t.from);
   t.endpoint = endpoint_of(w, v, v[SEND_COMP], v[RECEIVE_COMP]);
   t.length = size_of(w, v[SIZE]);
   t.capacity = v[EXACT] ? t.length : mode->type == LCI_LONG ? w->size : (size_t)LCI_MEDIUM_SIZE;

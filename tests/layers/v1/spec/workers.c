@@ -156,7 +156,29 @@ void on_workers(void (*body)(struct worker*)) {
   CHECK_OK(LCI_barrier()); /* before others go on */
 }
 
-LCI_tag_t tag_of(const struct worker* w) { return (LCI_tag_t)w->thread * 0x4000u + w->number * 5u % 0x4000u; }
+LCI_tag_t start_case(struct worker* w, int shift, int* to, int* from) {
+  *to = rank_at(shift);
+  *from = rank_at(-shift);
+  return (LCI_tag_t)w->thread * 0x4000u + ++w->number * 5u % 0x4000u;
+}
+
+int kind_of_remote(int remote) { return remote == NO_REMOTE ? BY_NOTHING : (remote - DEFAULT_REMOTE) % KINDS; }
+
+uintptr_t comp_of_remote(const struct worker* w, int to, int remote) {
+  if (remote == NO_REMOTE) return LCI_NO_COMP_REMOTE;
+  if (remote < EXPLICIT_REMOTE) return LCI_DEFAULT_COMP_REMOTE;
+  return (uintptr_t)w->cards[to].comps[kind_of_remote(remote)];
+}
+
+struct box* box_of_remote(struct worker* w, int remote) {
+  if (remote == NO_REMOTE) return NULL;
+  return remote < EXPLICIT_REMOTE ? &w->default_remote[kind_of_remote(remote)]
+                                  : &w->explicit_remote[kind_of_remote(remote)];
+}
+
+const char* name_of_remote(int remote) {
+  return remote == NO_REMOTE ? "" : remote < EXPLICIT_REMOTE ? "default " : "explicit ";
+}
 
 size_t size_of(const struct worker* w, int value) {
   const size_t medium = (size_t)LCI_MEDIUM_SIZE;

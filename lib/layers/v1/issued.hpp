@@ -1,0 +1,64 @@
+// Counts the operations of an endpoint for its fences.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace v1 {
+
+/// The operations that this rank has issued on an endpoint and that have not ended here. Owned by the endpoint.
+/// Thread-safe.
+///
+/// A fence waits for the operations that began before it. Other threads may issue operations without end, so a fence
+/// that waited for a moment without any might wait forever. Therefore operations are counted by the period in which
+/// they began. A fence begins another period, so that the operations of the one before it only become fewer. There are
+/// at most two periods with operations, and two counters.
+///
+/// All accesses are sequentially consistent (A1): an operation that began before a fence was counted before the fence
+/// read the period, so each thread that begins a later period sees it counted.
+class issued_operations {
+ public:
+  /// Counts an operation. Returns its period, for end().
+  uint8_t begin() {
+    const auto period = static_cast<uint8_t>(period_.load(std::memory_order_seq_cst) % 2);  // A1
+    counts_[period].fetch_add(1, std::memory_order_seq_cst);                                // A1
+    return period;
+  }
+  /// What the operation has written is seen after a fence that waits for it.
+  void end(uint8_t period) { counts_[period].fetch_sub(1, std::memory_order_seq_cst); }  // A1
+
+  bool has_any() const { return !is_over(0) || !is_over(1); }
+
+  /// One fence, of one thread.
+  class fence {
+   public:
+    explicit fence(issued_operations& of) : of_(of), first_(of.period_.load(std::memory_order_seq_cst)) {}  // A1
+
+    /// Whether all operations that began before the fence have ended.
+    bool is_passed() {
+      uint32_t period = of_.period_.load(std::memory_order_seq_cst);  // A1
+      // A period begins when the counter that it uses is 0. The first after this fence's construction may have been
+      // about to begin; the next two have seen both counters.
+      if (period - first_ > 2) return true;
+      for (uint32_t i = 0; i < 2; ++i) seen_over_[i] = seen_over_[i] || of_.is_over(i);
+      if (seen_over_[0] && seen_over_[1]) return true;
+      if (of_.is_over((period + 1) % 2))
+        of_.period_.compare_exchange_strong(period, period + 1, std::memory_order_seq_cst);  // A1
+      return false;
+    }
+
+   private:
+    issued_operations& of_;
+    const uint32_t first_;
+    std::array<bool, 2> seen_over_{};
+  };
+
+ private:
+  bool is_over(uint32_t period) const { return counts_[period].load(std::memory_order_seq_cst) == 0; }  // A1
+
+  std::atomic<uint32_t> period_{0};
+  std::array<std::atomic<int64_t>, 2> counts_{};
+};
+
+}  // namespace v1
