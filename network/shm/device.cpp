@@ -62,8 +62,8 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
     out_lane* lane = row[peer].load(std::memory_order_acquire);  // A5: see R5
     if (LCI_LIKELY(lane != nullptr && lane->has_room_alone())) {
       if (LCI_UNLIKELY(size != out_lane::most_behind_head))
-        return size - 1 < out_lane::most_of_line ? inject_other_size(*lane, head, payload, size)
-                                                 : inject_slowly(peer, head, payload, size);
+        return size <= out_lane::most_of_line ? inject_other_size(*lane, head, payload, size)
+                                              : inject_slowly(peer, head, payload, size);
       lane->push_full_slot(head, payload);
       after_send(*lane);
       return errorcode_t::done;
@@ -74,7 +74,9 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
 
 // A separate function: inlined it would make inject() save registers.
 errorcode_t device::inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size) {
-  if (size <= out_lane::most_behind_head)
+  if (size == 0)
+    lane.push_head(head);
+  else if (size <= out_lane::most_behind_head)
     lane.push_slot(head, payload, size);
   else
     lane.push_line(head, payload, size);
