@@ -62,8 +62,8 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
     out_lane* lane = row[peer].load(std::memory_order_acquire);  // A5: see R5
     if (LCI_LIKELY(lane != nullptr && lane->has_room_alone())) {
       if (LCI_UNLIKELY(size != out_lane::most_behind_head))
-        return size - 1 < out_lane::most_of_line ? inject_other_size(*lane, head, payload, size)
-                                                 : inject_slowly(peer, head, payload, size);
+        return size <= out_lane::most_of_line ? inject_other_size(*lane, head, payload, size)
+                                              : inject_slowly(peer, head, payload, size);
       lane->push_full_slot(head, payload);
       after_send(*lane);
       return errorcode_t::done;
@@ -74,7 +74,9 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
 
 // A separate function: inlined it would make inject() save registers.
 errorcode_t device::inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size) {
-  if (size <= out_lane::most_behind_head)
+  if (size == 0)
+    lane.push_head(head);
+  else if (size <= out_lane::most_behind_head)
     lane.push_slot(head, payload, size);
   else
     lane.push_line(head, payload, size);
@@ -250,12 +252,14 @@ inline bool device::goes_on_leaving(in_lane& lane, poller& me) {
 
 // Rare cases are calls at the end, so that no registers need saving.
 LCI_ALWAYS_INLINE inline int device::poll_known_lanes(event_sink& sink, poller* me, uint32_t n_lanes) {
-  in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);  // A2: or a later, longer one
+  const lane_place* lanes = in_lanes_.load(std::memory_order_acquire);  // A2: or a later, longer one
   in_lane* left = me == nullptr ? nullptr : me->left.load(std::memory_order_relaxed);
   if (left != nullptr && !goes_on_leaving(*left, *me)) left = nullptr;
   // Most polls find nothing: they must be short, since an arriving message waits for them to end.
-  for (uint32_t i = 0; i < n_lanes; ++i)
-    if ((me == nullptr || lanes[i] != left) && lanes[i]->is_due()) return drain(sink, lanes, n_lanes, me, left);
+  for (uint32_t i = 0; i < n_lanes; ++i) {
+    in_lane* const lane = lanes[i].load(std::memory_order_relaxed);
+    if ((me == nullptr || lane != left) && lane->is_due()) return drain(sink, lanes, n_lanes, me, left);
+  }
   std::atomic<uint32_t>& counter = me == nullptr ? entry_.idle_polls : me->idle_polls;
   const uint32_t polls = counter.load(std::memory_order_relaxed) + 1;
   counter.store(polls, std::memory_order_relaxed);
@@ -278,15 +282,21 @@ void device::report(poller& me, uint32_t polls) {
 }
 
 LCI_ALWAYS_INLINE inline int device::poll_lanes(event_sink& sink, poller* me) {
-  const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
+  const uint32_t n_lanes = n_few_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
   if (LCI_UNLIKELY(device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) != n_lanes))
-    return poll_new_lanes(sink, me);
+    return poll_new_or_many_lanes(sink, me);
   return poll_known_lanes(sink, me, n_lanes);
 }
 
-int device::poll_new_lanes(event_sink& sink, poller* me) {
-  adopt_lanes();
-  return poll_known_lanes(sink, me, n_in_lanes_.load(std::memory_order_acquire));  // A4
+int device::poll_new_or_many_lanes(event_sink& sink, poller* me) {
+  if (device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) !=
+      n_in_lanes_.load(std::memory_order_relaxed))
+    adopt_lanes();
+  const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
+  if (n_lanes <= lanes_of_each_poll) return poll_known_lanes(sink, me, n_lanes);
+  const in_lane* const left = me == nullptr ? nullptr : me->left.load(std::memory_order_relaxed);
+  const int events = poll_many_lanes(sink, me, n_lanes, left);
+  return events != 0 ? events : poll_known_lanes(sink, me, 0);
 }
 
 int device::poll(event_sink& sink, int max_events) {
@@ -329,11 +339,11 @@ poller* device::join_pollers() {
   }
 }
 
-int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes, poller* me, const in_lane* left) {
+int device::drain(event_sink& sink, const lane_place* lanes, uint32_t n_lanes, poller* me, const in_lane* left) {
   int events = 0;
   bool busy = false;
   for (uint32_t i = 0; i < n_lanes; ++i) {
-    in_lane& lane = *lanes[i];
+    in_lane& lane = *lanes[i].load(std::memory_order_relaxed);
     if (&lane == left || !lane.ready() || (me != nullptr && leave_to_others(lane, *me)) || !lane.lock.try_lock())
       continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
@@ -405,13 +415,19 @@ attention device::attention_of(int peer) {
   return lane->receivers_attention(entry_.idle_polls.load(std::memory_order_relaxed));
 }
 
+template <class F>
+bool device::any_lane(F f) const {
+  const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
+  const lane_place* lanes = in_lanes_.load(std::memory_order_acquire);   // A2
+  std::unique_lock guard(mutex_, std::defer_lock);
+  if (n_lanes > lanes_of_each_poll) guard.lock();  // of lanes that are being exchanged one might be missed
+  return std::any_of(lanes, lanes + n_lanes,
+                     [&](const lane_place& p) { return f(*p.load(std::memory_order_relaxed)); });
+}
+
 bool device::has_met(int peer) {
   if (context_.has_turned_to(peer)) return true;
-  const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
-  in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);     // A2
-  for (uint32_t i = 0; i < n_lanes; ++i)
-    if (lanes[i]->source() == peer) return true;
-  return false;
+  return any_lane([=](const in_lane& lane) { return lane.source() == peer; });
 }
 
 int device::check_peers(event_sink& sink) {
@@ -455,10 +471,7 @@ void device::look_for_ends(event_sink& sink) {
 bool device::anything_ready() const {
   const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);
   if (device_entry::lanes_in(entry_.announced.load(std::memory_order_acquire)) != n_lanes) return true;
-  in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < n_lanes; ++i)
-    if (lanes[i]->ready()) return true;
-  return false;
+  return any_lane([](const in_lane& lane) { return lane.ready(); });
 }
 
 // No unpark() is lost: it sets the flag before it changes the bell. If the sleeper has read the changed bell, it sees

@@ -42,6 +42,7 @@ class device final : public network::device {
 
  private:
   using lane_slot = std::atomic<out_lane*>;
+  using lane_place = std::atomic<in_lane*>;  // an element of in_lanes_
 
   /// The place of the row of a thread; also of thread -1, which has no number yet, and never a row.
   std::atomic<lane_slot*>& row_of(int thread) { return (rows_.data() + 1)[thread]; }
@@ -104,11 +105,16 @@ class device final : public network::device {
   // polling; `me` is null while only one thread polls
   int poll_lanes(event_sink& sink, poller* me);
   int poll_known_lanes(event_sink& sink, poller* me, uint32_t n_lanes);
-  LCI_COLD int poll_new_lanes(event_sink& sink, poller* me);
+  /// Of a device with more lanes than these, each poll visits so many that had messages lately, and some of the others
+  /// in turn: peers that are silent don't delay those that are not.
+  static constexpr uint32_t lanes_of_each_poll = 32;
+  LCI_NOINLINE int poll_many_lanes(event_sink& sink, poller* me, uint32_t n_lanes, const in_lane* left);
+  LCI_COLD void move_forward(lane_place* lanes, uint32_t i);
+  LCI_NOINLINE int poll_new_or_many_lanes(event_sink& sink, poller* me);
   LCI_NOINLINE int poll_among_others(event_sink& sink);
   LCI_COLD poller* join_pollers();
   void report(poller& me, uint32_t polls);
-  LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes, poller* me, const in_lane* left);
+  LCI_NOINLINE int drain(event_sink& sink, const lane_place* lanes, uint32_t n_lanes, poller* me, const in_lane* left);
   /// Whether this thread should leave a lane of messages to the own rank to other threads that poll, because it has
   /// sent these messages itself: they are probably for another thread, and the lane's lines stay between two. If so,
   /// its polls skip the lane from now on. It takes them if nobody else has taken any since it did.
@@ -125,6 +131,8 @@ class device final : public network::device {
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
   bool anything_ready() const;
+  template <class F>
+  bool any_lane(F f) const;
   void sleep(int64_t timeout_us, bool parked);
   /// Returns 0: no events that poll() would count.
   LCI_COLD int check_peers(event_sink& sink);
@@ -135,26 +143,30 @@ class device final : public network::device {
   mpmc_array<poller*> pollers_;  // by thread index; before place_, as nothing may fail when peers see the device
   const context::place place_;   // in the own segment
   device_entry& entry_;
-  std::atomic<in_lane**> in_lanes_{nullptr};
+  std::atomic<lane_place*> in_lanes_{nullptr};  // elements are exchanged under mutex_
   std::atomic<uint32_t> n_in_lanes_{0};
+  static constexpr uint32_t many_lanes = ~0u;
+  std::atomic<uint32_t> n_few_lanes_{0};  // their number; or many_lanes if that exceeds lanes_of_each_poll
   std::atomic<size_t> failures_reported_{0};
   std::atomic<uint64_t> changes_seen_{0};  // of the context
   static constexpr int no_poller = -2, several_pollers = -3;
-  std::atomic<int> only_poller_{no_poller};               // index of the only thread that has polled, or one of these
-  std::atomic<const poller*> reporter_{nullptr};          // see report()
-  std::atomic<bool> unparked_{false};                     // an unpark() not yet consumed by a park()
-  std::mutex mutex_;                                      // for opening, adopting and closing lanes
-  std::vector<std::unique_ptr<in_lane>> owned_in_;        // under mutex_
-  std::vector<std::unique_ptr<in_lane*[]>> lane_arrays_;  // under mutex_; the last one is in use
-  std::vector<std::unique_ptr<out_lane>> owned_out_;      // under mutex_
-  std::vector<std::unique_ptr<lane_slot[]>> owned_rows_;  // under mutex_
-  std::vector<int> closed_peers_;                         // under mutex_: peers whose end is reported or to be reported
-  size_t n_ends_told_ = 0;                                // under mutex_: number of closed_peers_ already reported
-  bool warned_of_shortage_ = false;                       // under mutex_
+  std::atomic<int> only_poller_{no_poller};                 // index of the only thread that has polled, or one of these
+  std::atomic<const poller*> reporter_{nullptr};            // see report()
+  std::atomic<bool> unparked_{false};                       // an unpark() not yet consumed by a park()
+  mutable std::mutex mutex_;                                // for opening, adopting, moving and closing lanes
+  std::vector<std::unique_ptr<in_lane>> owned_in_;          // under mutex_
+  std::vector<std::unique_ptr<lane_place[]>> lane_arrays_;  // under mutex_; the last one is in use
+  std::vector<std::unique_ptr<out_lane>> owned_out_;        // under mutex_
+  std::vector<std::unique_ptr<lane_slot[]>> owned_rows_;    // under mutex_
+  std::vector<int> closed_peers_;    // under mutex_: peers whose end is reported or to be reported
+  size_t n_ends_told_ = 0;           // under mutex_: number of closed_peers_ already reported
+  bool warned_of_shortage_ = false;  // under mutex_
   std::atomic<bool> warned_of_delay_{false};
   std::vector<in_lane*> external_in_;  // under mutex_: those of owned_in_ that external peers use or have used
   std::vector<out_lane*> spare_out_;   // under mutex_: those of owned_out_ not in use
   std::vector<std::unique_ptr<poller>> owned_pollers_;  // under mutex_
+  std::atomic<uint32_t> turn_{0};                       // of the only poller: as poller::turn
+  uint32_t moved_ = 0;                                  // under mutex_: number of lanes moved by move_forward()
   poller shared_poller_;                                // of threads that have none of their own
   std::atomic<bool> looking_{false};                    // a thread is handling external peers
   uint64_t next_ending_ = 0;                            // under looking_: see external_peers::find_ending()

@@ -138,11 +138,13 @@ void device::adopt_listed() {
   }
   if (owned_in_.size() == before) return;
   // A new array each time, as pollers may still read the old one.
-  lane_arrays_.push_back(std::make_unique<in_lane*[]>(owned_in_.size()));
-  in_lane** lanes = lane_arrays_.back().get();
-  for (size_t i = 0; i < owned_in_.size(); ++i) lanes[i] = owned_in_[i].get();
-  in_lanes_.store(lanes, std::memory_order_release);                                      // R2: pairs with A2 in poll()
-  n_in_lanes_.store(static_cast<uint32_t>(owned_in_.size()), std::memory_order_release);  // R4: A4
+  lane_arrays_.push_back(std::make_unique<lane_place[]>(owned_in_.size()));
+  lane_place* lanes = lane_arrays_.back().get();
+  for (size_t i = 0; i < owned_in_.size(); ++i) lanes[i].store(owned_in_[i].get(), std::memory_order_relaxed);
+  in_lanes_.store(lanes, std::memory_order_release);  // R2: pairs with A2 in poll()
+  const auto n = static_cast<uint32_t>(owned_in_.size());
+  n_in_lanes_.store(n, std::memory_order_release);                                         // R4: A4
+  n_few_lanes_.store(n > lanes_of_each_poll ? many_lanes : n, std::memory_order_release);  // R4: A4
 }
 
 }  // namespace lci::network::shm

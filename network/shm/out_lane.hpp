@@ -66,6 +66,11 @@ class alignas(cache_line) out_lane {
     std::memcpy(at.slot.payload() + sizeof head, rest, most_behind_head);
     publish(at, static_cast<uint32_t>(sizeof head + most_behind_head));
   }
+  void push_head(message_head head) {
+    const place at = next_slot();
+    put_head(at, head);
+    publish(at, static_cast<uint32_t>(sizeof head));
+  }
   /// A head, and 1 to most_behind_head bytes.
   void push_slot(message_head head, const void* rest, size_t rest_size) {
     const place at = next_slot();

@@ -288,3 +288,34 @@ TEST_CASE("shm: messages to the own rank from threads that share a device arrive
   CHECK(sink.wrong == 0);
   CHECK(sink.arrived == n_threads * count);
 }
+
+TEST_CASE("shm: of many lanes, all are polled in turn, and each time those that had messages lately") {
+  constexpr uint64_t n = 60;  // threads, each with a lane of its own
+  shm_job j(2);
+  std::vector<std::unique_ptr<helper_thread>> senders;
+  for (uint64_t i = 0; i < n; ++i) senders.push_back(std::make_unique<helper_thread>());
+  int refused = 0;
+  const auto send = [&](uint64_t i) {
+    senders[i]->call([&] { refused += j.devices[0]->inject(1, {}, &i, sizeof i) != errorcode_t::done; });
+  };
+  shm_recorder sink;
+  const auto polls_to_find = [&](uint64_t i) {
+    sink.got.clear();
+    int polls = 0;
+    for (; sink.got.empty() && polls < 100; ++polls) j.devices[1]->poll(sink, 64);
+    CHECK(sink.got == std::vector{i});
+    return polls;
+  };
+  for (uint64_t i = 0; i < n; ++i) {
+    send(i);  // opens the lane
+    (void)polls_to_find(i);
+  }
+  for (int round = 0; round < 3; ++round)
+    for (uint64_t i = 0; i < n; ++i) {
+      send(n - 1 - i);
+      CHECK(polls_to_find(n - 1 - i) <= 4);
+      send(n - 1 - i);
+      CHECK(polls_to_find(n - 1 - i) == 1);
+    }
+  CHECK(refused == 0);
+}

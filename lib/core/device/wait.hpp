@@ -45,6 +45,8 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
   // A thread that makes progress yields for a while before it sleeps: a message that comes soon is handled sooner.
   const nanoseconds awake = std::chrono::microseconds(policy.progressed != nullptr ? 100 : 20);
   constexpr nanoseconds shortest = std::chrono::microseconds(100);
+  // Polls before the clock is read; after a sleep that no message has ended, as many as reach each network.
+  constexpr int polls_awake = 32, polls_after_sleep = 4;
 
   if (LCI_UNLIKELY(std::isnan(policy.timeout))) reject_timeout(policy.operation);
   if (ready()) return true;
@@ -55,11 +57,12 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
   const clock::time_point deadline =
       for_ever ? clock::time_point::max() : quiet_since + nanoseconds(static_cast<int64_t>(policy.timeout * 1e9));
   nanoseconds slice = shortest;
+  int polls = polls_awake;
   for (;;) {
     const bool served = policy.progressed != nullptr && policy.progressed->served();
     const nanoseconds longest = std::chrono::milliseconds(served ? 20 : 2);
     bool happened = false;
-    for (int i = 0; i < 32; ++i) {
+    for (int i = 0; i < polls; ++i) {
       if (served) {
         policy.progressed->failures.report();
         cpu_pause();
@@ -70,6 +73,7 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
       }
       if (ready()) return true;
     }
+    polls = polls_awake;
     const clock::time_point now = clock::now();
     if (now >= deadline) return false;
     if (happened) {
@@ -89,6 +93,7 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
       const nanoseconds due(policy.progressed->deadlines.left());
       policy.progressed->net->wait(std::max<int64_t>(std::min({slice, left, due}).count() / 1000, 1));
       slice = std::min(2 * slice, longest);
+      polls = polls_after_sleep;
     } else {
       sleep(for_ever ? int64_t{-1} : left.count());
     }

@@ -101,12 +101,12 @@ void send(const outgoing& m) {
   return CCS_SUCCESS;
 }
 
-/// Bytes of data that are sent by send_small(): with all arguments they fit into `small`.
+/// Bytes of data that send_contiguous() sends with arguments: with all arguments they fit into `small`.
 constexpr size_t small_data = small - CCS_MAX_HANDLER_ARGS * sizeof(CCS_handler_arg_t);
 
-/// The size of contiguous data if it is at most `small_data`; larger for what send_any() must handle.
-size_t size_if_small(const void* buf, unsigned count, CCS_datadesc_t datadesc) {
-  constexpr size_t no = small_data + 1;
+/// The size of contiguous data; more than CCS_MAX_AM_LENGTH for what send_any() must handle.
+size_t size_if_contiguous(const void* buf, unsigned count, CCS_datadesc_t datadesc) {
+  constexpr size_t no = CCS_MAX_AM_LENGTH + 1;
   // The value of a builtin description is its size, except for three that are larger. It is a power of two or 0.
   const auto each = static_cast<uint64_t>(datadesc);
   if (LCI_UNLIKELY(each > static_cast<uint64_t>(CCS_DATA128) || (each & (each - 1)) != 0)) return no;
@@ -114,9 +114,10 @@ size_t size_if_small(const void* buf, unsigned count, CCS_datadesc_t datadesc) {
   return LCI_LIKELY(buf != nullptr || size == 0) ? size : no;
 }
 
-/// Sends a message of contiguous data, at most `small_data` bytes. The arguments go from the list into the message.
-LCI_ALWAYS_INLINE inline int send_small(process& p, const wire::address& to, int node, const void* buf, size_t size,
-                                        va_list list) {
+/// Sends a message of contiguous data: at most `small_data` bytes if there are arguments, which go from the list into the
+/// message.
+LCI_ALWAYS_INLINE inline int send_contiguous(process& p, const wire::address& to, int node, const void* buf,
+                                             size_t size, va_list list) {
   alignas(16) std::byte body[small];
   const void* message = body;
   if (to.num_args == 0 && size > 0) {
@@ -163,9 +164,10 @@ bool is_context(const process& p, const char* function, CCS_context_t context) {
 int send_message(process& p, const char* function, wire::address to, int node, void* buf, unsigned count,
                  CCS_datadesc_t datadesc, va_list list) {
   if (!are_possible(function, to.handler, to.num_args)) return CCS_FAILURE;
-  const size_t size = size_if_small(buf, count, datadesc);
-  return LCI_LIKELY(size <= small_data) ? send_small(p, to, node, buf, size, list)
-                                        : send_any(p, function, to, node, buf, count, datadesc, list);
+  const size_t size = size_if_contiguous(buf, count, datadesc);
+  const size_t most = to.num_args == 0 ? CCS_MAX_AM_LENGTH : small_data;
+  return LCI_LIKELY(size <= most) ? send_contiguous(p, to, node, buf, size, list)
+                                  : send_any(p, function, to, node, buf, count, datadesc, list);
 }
 
 namespace {

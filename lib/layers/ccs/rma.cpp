@@ -134,6 +134,43 @@ int move(const char* function, bool is_put, CCS_node_t node, layout&& local, lay
   return CCS_SUCCESS;
 }
 
+/// Whether a description is builtin and not a marker. Its value is its size in bytes then, a power of two.
+bool is_number_of_bytes(CCS_datadesc_t desc) {
+  const auto n = static_cast<uint64_t>(desc);
+  return n - 1 < static_cast<uint64_t>(CCS_DATA128) && (n & (n - 1)) == 0;
+}
+
+/// The arguments of one side of a put or get.
+struct side {
+  void* buf;
+  size_t count;
+  CCS_datadesc_t desc;
+};
+
+/// The most common put or get: of contiguous data, from or to memory that this process has mapped. Returns false, and
+/// has done nothing, if the general case must handle it.
+LCI_ALWAYS_INLINE inline bool copy_at_once(const char* function, bool is_put, CCS_node_t node, const side& local,
+                                           const side& remote, CCS_callback_t callback, void* arg) {
+  constexpr size_t most = size_t{1} << 40;  // elements, so that no product overflows
+  const size_t size = local.count * static_cast<size_t>(local.desc);
+  if (LCI_UNLIKELY(!is_number_of_bytes(local.desc) || !is_number_of_bytes(remote.desc) || local.count - 1 >= most ||
+                   remote.count - 1 >= most || size != remote.count * static_cast<size_t>(remote.desc) ||
+                   local.buf == nullptr || remote.buf == nullptr))
+    return false;
+  process* const p = the_process.load(std::memory_order_acquire);
+  if (LCI_UNLIKELY(p == nullptr || node >= static_cast<CCS_node_t>(p->size))) return false;
+  const auto begin = reinterpret_cast<uintptr_t>(remote.buf);
+  std::byte* const there = mapped_here(*p, function, static_cast<int>(node), begin, begin + size);
+  if (there == nullptr) return false;
+  immediate_callback at_end(p->due, callback, arg);
+  if (is_put)
+    std::memmove(there, local.buf, size);
+  else
+    std::memmove(local.buf, there, size);
+  at_end.call();
+  return true;
+}
+
 }  // namespace
 
 }  // namespace ccs
@@ -144,6 +181,9 @@ int CCS_put(CCS_node_t node, void* src_buf, size_t src_count, CCS_datadesc_t src
             size_t dest_count, CCS_datadesc_t dest_datadesc, CCS_callback_t callback, void* callback_arg) {
   constexpr const char* me = "CCS_put";
   return or_code(me, [&] {
+    if (LCI_LIKELY(copy_at_once(me, true, node, {src_buf, src_count, src_datadesc},
+                                {dest_buf, dest_count, dest_datadesc}, callback, callback_arg)))
+      return +CCS_SUCCESS;
     return move(me, true, node, layout(me, "src_", src_buf, src_count, src_datadesc),
                 layout(me, "dest_", dest_buf, dest_count, dest_datadesc), callback, callback_arg);
   });
@@ -153,6 +193,9 @@ int CCS_get(CCS_node_t node, void* src_buf, size_t src_count, CCS_datadesc_t src
             size_t dest_count, CCS_datadesc_t dest_datadesc, CCS_callback_t callback, void* callback_arg) {
   constexpr const char* me = "CCS_get";
   return or_code(me, [&] {
+    if (LCI_LIKELY(copy_at_once(me, false, node, {dest_buf, dest_count, dest_datadesc},
+                                {src_buf, src_count, src_datadesc}, callback, callback_arg)))
+      return +CCS_SUCCESS;
     return move(me, false, node, layout(me, "dest_", dest_buf, dest_count, dest_datadesc),
                 layout(me, "src_", src_buf, src_count, src_datadesc), callback, callback_arg);
   });
