@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <chrono>
+#include <new>
 
 namespace mercury {
 namespace {
@@ -29,7 +30,11 @@ unsigned deadline::left() {
 
 std::shared_ptr<lane> lane::open(na_class_t* na) {
   na_context_t* context = NA_Context_create(na);
-  return context != nullptr ? std::shared_ptr<lane>(new lane(na, context)) : nullptr;
+  if (context == nullptr) return nullptr;
+  lane* const made = new (std::nothrow) lane(na, context);
+  if (made != nullptr) return std::shared_ptr<lane>(made);
+  NA_Context_destroy(na, context);
+  throw std::bad_alloc();
 }
 
 lane::~lane() { NA_Context_destroy(na_, context_); }

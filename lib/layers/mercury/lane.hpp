@@ -35,7 +35,7 @@ class deadline {
 /// by HG and bulk transfers. Thread-safe.
 class lane {
  public:
-  /// Creates a context. Returns null if the class has no more contexts.
+  /// Creates a context. Returns null if the class has no more contexts. Throws std::bad_alloc; then none is left.
   static std::shared_ptr<lane> open(na_class_t* na);
   ~lane();
   lane(const lane&) = delete;

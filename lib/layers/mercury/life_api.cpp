@@ -1,6 +1,8 @@
 // HG_Init(), HG_Finalize(), and the registration of functions.
 #include <mercury.h>
 
+#include <new>
+
 #include "lib/layers/mercury/bulk.hpp"
 #include "lib/layers/mercury/runtime.hpp"
 #include "lib/layers/mercury/state.hpp"
@@ -54,7 +56,12 @@ hg_return_t HG_Init(na_class_t* na_class) {
                   sizeof(request_header), sizeof(response_header));
     the_state.hg.store(made.release(), std::memory_order_release);
     if (the_state.bulk.load(std::memory_order_relaxed) != nullptr) return HG_SUCCESS;
-    const hg_return_t result = init_bulk("HG_Init", na_class);
+    hg_return_t result = HG_NOMEM_ERROR;
+    try {
+      result = init_bulk("HG_Init", na_class);
+    } catch (const std::bad_alloc&) {
+      fail(result, "HG_Init", "no memory is left");
+    }
     if (result != HG_SUCCESS) delete the_state.hg.exchange(nullptr, std::memory_order_acq_rel);
     return result;
   });
