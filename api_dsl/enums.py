@@ -85,12 +85,13 @@ backend = Enum(
 rdv_protocol = Enum(
     "attr_rdv_protocol_t", "How messages too large for a packet are transferred (rendezvous).",
     (
-        V("auto_select", "The cheapest protocol that the network supports. On one host, both processes copy messages "
-                         "of up to 1 MiB if the sender polls; of larger sends in a stream each copies some."),
+        V("auto_select", "The cheapest protocol that the network supports. On one host, if the sender polls, the "
+                         "fastest of copy, read and split, as measured meanwhile."),
         V("write", "The sender writes, then sends FIN."),
         V("writeimm", "The sender writes, and the last write carries the notification."),
         V("read", "The receiver reads, then sends FIN."),
         V("copy", "Fragments sent as messages; works on every network."),
+        V("split", "The receiver reads one half while the sender writes the other. Where the network can't, as read."),
     ),
     source="4.3")
 

@@ -126,8 +126,7 @@ enum class attention : uint8_t {
   unknown,  ///< it may compute for a long time without polling
   needed,   ///< as `unknown`; in addition a get of its memory waits for its polls, and so does a put of its own
   polls,    ///< it polls its device, so it serves a request at once
-  streams,  ///< as `polls`; since the caller last asked, neither this device nor the peer's has had an empty poll
-  waits     ///< as `streams`, but the peer's device has had an empty poll since then
+  streams,  ///< as `polls`; this device has had no empty poll since the caller last asked
 };
 
 class device {

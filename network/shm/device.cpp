@@ -128,6 +128,27 @@ void device::ring_bell(device_entry& entry) { ring(entry); }
 
 // --- remote memory ---
 
+namespace {
+
+/// While it exists, peers see that this device writes what they have asked for.
+class answering_guard {
+ public:
+  explicit answering_guard(device_entry* entry) : entry_(entry) {
+    if (entry_ == nullptr) return;
+    entry_->answers_begun.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~answering_guard() {
+    if (entry_ != nullptr) entry_->answers_ended.fetch_add(1, std::memory_order_relaxed);
+  }
+  answering_guard(const answering_guard&) = delete;
+  answering_guard& operator=(const answering_guard&) = delete;
+
+ private:
+  device_entry* const entry_;
+};
+
+}  // namespace
+
 errorcode_t device::put_or_get(const net_op& op) {
   out_lane* lane = nullptr;
   if (op.has_imm) {
@@ -159,6 +180,7 @@ errorcode_t device::put_or_get(const net_op& op) {
     const int pid = context_.pid_of(op.peer);
     context_.note_access(op.peer);
     const presence there = pid == 0 ? presence::closed : presence_of(op.peer);
+    const answering_guard guard(op.has_imm ? &entry_ : nullptr);
     if (there == presence::unknown)
       error = EAGAIN;
     else if (there == presence::closed)

@@ -54,6 +54,8 @@ struct alignas(2 * cache_line) device_entry {
   std::atomic<uint32_t> bell;      // futex
   /// Number of empty polls. On its own cache line: written constantly, rarely read.
   alignas(cache_line) std::atomic<uint32_t> idle_polls;
+  /// Puts with an immediate, by which progress answers peers: how many have begun, and how many have ended.
+  std::atomic<uint32_t> answers_begun, answers_ended;
 
   static uint32_t lanes_in(uint64_t word) { return static_cast<uint32_t>(word); }
   static uint32_t state_in(uint64_t word) { return static_cast<uint32_t>(word >> 32); }

@@ -148,21 +148,22 @@ class alignas(cache_line) out_lane {
     const bool busy = ours == our_idle_polls_;
     our_idle_polls_ = ours;
     uint32_t theirs = entry_->idle_polls.load(std::memory_order_relaxed);
-    if (now - std::max(asked_at_, polled_at_) >= recent) {
+    bool answers = receiver_answers();
+    if (!answers && now - std::max(asked_at_, polled_at_) >= recent) {
       // Polls in the time since then say nothing about now: so observe the receiver a little longer.
       their_idle_polls_ = theirs;
-      for (int i = 0; i < looks && theirs == their_idle_polls_; ++i) {
+      for (int i = 0; i < looks && theirs == their_idle_polls_ && !answers; ++i) {
         cpu_pause();
         theirs = entry_->idle_polls.load(std::memory_order_relaxed);
+        answers = receiver_answers();
       }
     }
     asked_at_ = now;
     const bool idle = theirs != their_idle_polls_;
     their_idle_polls_ = theirs;
-    if (idle) polled_at_ = now;
+    if (idle || answers) polled_at_ = now;
     if (now - polled_at_ >= recent) return attention::unknown;
-    if (!busy) return attention::polls;
-    return idle ? attention::waits : attention::streams;
+    return busy ? attention::streams : attention::polls;
   }
 
   device_entry& entry() { return *entry_; }
@@ -178,6 +179,14 @@ class alignas(cache_line) out_lane {
   int target = -1;  // the rank of the job that it leads to; set by the maker
 
  private:
+  /// Whether the receiver writes something that its peers have asked for, or has done so since the last call: between
+  /// two such writes it polls.
+  bool receiver_answers() {
+    const uint32_t ended = entry_->answers_ended.load(std::memory_order_relaxed), before = their_answers_;
+    their_answers_ = ended;
+    return ended != before || entry_->answers_begun.load(std::memory_order_relaxed) != ended;
+  }
+
   uint64_t data_limit() const { return data_head_ + data_size_; }
 
   /// The limit of tail_: leaves space for a message of two slots and a skipped slot before it.
@@ -246,7 +255,7 @@ class alignas(cache_line) out_lane {
   uint64_t data_tail_ = 0;
   uint64_t data_head_ = 0;
   uint64_t asked_at_ = 0, polled_at_ = 0;  // for receivers_attention(), like the next two
-  uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0;
+  uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0, their_answers_ = 0;
   segment_view segment_;
   uint32_t index_;
 };

@@ -31,8 +31,9 @@ struct connection {
   /// This many messages of a series are sent at once, each alone; the others are bundled. A system call takes as long
   /// as copying a hundred messages.
   static constexpr int few = 1;
-  /// Bytes: copying a message of this size costs as much as a system call, so it goes alone unless something waits.
-  static constexpr size_t large = 4096;
+  /// Bytes: copying a message of this size costs as much as a system call with the work of TCP behind it, so it goes
+  /// alone unless something waits.
+  static constexpr size_t large = 16384;
   /// Limits of the chunks and frames that wait for our own posts, and of the unanswered requests.
   static constexpr size_t most_waiting = 16, most_asked = 128;
   /// Limit including the answers to a peer that respects these limits, and what is being written.

@@ -23,6 +23,9 @@ namespace {
 // Up to this size messages are assembled on the stack; longer ones are passed to the system in pieces.
 constexpr size_t largest_put_together = 1024;
 constexpr std::array<std::byte, frame_alignment> padding{};
+// Bytes of content that one call writes: during a call the socket can't take the receiver's acknowledgements, and what
+// has been written leaves the caches before the receiver reads it.
+constexpr size_t most_at_once = 68 << 10;
 
 /// A message as pieces of memory, including the frame's head.
 struct gathered {
@@ -240,15 +243,20 @@ device::written device::write(connection& c, outgoing& next) {
 }
 
 device::written device::write(connection& c, content_frame& frame) {
-  auto pieces = frame.pieces();
-  msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = pieces.size();
   const int fd = c.fd.load(std::memory_order_relaxed);
-  const ssize_t n = bytes_of([&] { return sendmsg(fd, &message, how); });
-  if (n < 0) return written::broken;
-  frame.advance(static_cast<size_t>(n));
-  return frame.is_written() ? written::whole : written::partly;
+  for (;;) {
+    auto pieces = frame.pieces();
+    size_t asked = 0;
+    for (iovec& piece : pieces) asked += piece.iov_len = std::min(piece.iov_len, most_at_once - asked);
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = pieces.size();
+    const ssize_t n = bytes_of([&] { return sendmsg(fd, &message, how); });
+    if (n < 0) return written::broken;
+    frame.advance(static_cast<size_t>(n));
+    if (frame.is_written()) return written::whole;
+    if (static_cast<size_t>(n) < asked) return written::partly;
+  }
 }
 
 void device::flush_listed() {

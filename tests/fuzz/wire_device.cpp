@@ -167,7 +167,7 @@ std::vector<std::byte> invented(random_source& random, const victim& v) {
 TEST_CASE("a device rejects invalid packets of any content") {
   using protocol = lci::attr_rdv_protocol_t;
   for (bool rma : {true, false})
-    for (protocol p : {protocol::write, protocol::writeimm, protocol::read, protocol::copy})
+    for (protocol p : {protocol::write, protocol::writeimm, protocol::read, protocol::copy, protocol::split})
       for (uint64_t seed = 1; seed <= 60u * lci_test::long_runs(); ++seed) {
         INFO("seed " << seed << ", rma " << rma << ", protocol " << static_cast<int>(p));
         victim v(seed, p, rma);

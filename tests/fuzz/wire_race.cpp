@@ -117,7 +117,7 @@ std::vector<std::byte> answer(random_source& random) {
   constexpr wire::kind kinds[] = {wire::kind::rtr, wire::kind::fin, wire::kind::fragment, wire::kind::ack};
   wire::header head;
   head.what = kinds[random.up_to(3)];
-  head.policy = static_cast<uint8_t>(random.up_to(2));
+  head.policy = static_cast<uint8_t>(random.up_to(3));
   head.tag = (random.up_to(255) << 24) + random.up_to(12);
   const uint64_t body[4] = {random.up_to(100), 0, 1, 0};
   std::vector<std::byte> bytes(sizeof head + sizeof body + random.up_to(100));
@@ -131,7 +131,7 @@ std::vector<std::byte> answer(random_source& random) {
 TEST_CASE("answers from a rank that was not asked are rejected, whenever they come") {
   using protocol = lci::attr_rdv_protocol_t;
   for (bool rma : {true, false})
-    for (protocol p : {protocol::write, protocol::writeimm, protocol::read, protocol::copy}) {
+    for (protocol p : {protocol::write, protocol::writeimm, protocol::read, protocol::copy, protocol::split}) {
       INFO("rma " << rma << ", protocol " << static_cast<int>(p));
       pair_of_ranks ranks(p, rma);
       std::atomic<bool> over{false};

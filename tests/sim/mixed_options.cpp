@@ -28,9 +28,9 @@ mixed_options mixed_options::from_seed(uint64_t seed) {
   o.rdv_chunk = one_of({4096, 5000, 8 << 20});
   o.max_msg_size = one_of({4096, 1 << 30});
   using protocol = lci::attr_rdv_protocol_t;
-  const protocol protocols[] = {protocol::auto_select, protocol::write, protocol::writeimm, protocol::read,
-                                protocol::copy};
-  o.protocol = protocols[random.up_to(4)];
+  const protocol protocols[] = {protocol::auto_select, protocol::write, protocol::writeimm,
+                                protocol::read,        protocol::copy,  protocol::split};
+  o.protocol = protocols[random.up_to(5)];
   o.matching = random.percent(50) ? lci::attr_matching_engine_type_t::map : lci::attr_matching_engine_type_t::queue;
   o.operations = static_cast<int>(one_of({30, 100, 300}));
   return o;

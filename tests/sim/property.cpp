@@ -15,7 +15,8 @@ TEST_CASE("every rendezvous protocol transfers all sizes, with and without remot
   uint64_t seed = 1000;
   for (bool rma : {true, false})
     for (bool preposted : {false, true})
-      for (protocol p : {protocol::auto_select, protocol::write, protocol::writeimm, protocol::read, protocol::copy}) {
+      for (protocol p : {protocol::auto_select, protocol::write, protocol::writeimm, protocol::read, protocol::copy,
+                         protocol::split}) {
         mixed_options o;
         o.seed = ++seed;
         o.ranks = 3;

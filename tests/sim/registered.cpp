@@ -49,7 +49,7 @@ uint64_t most_registrations(lci::attr_rdv_protocol_t protocol, bool registered_b
 
 TEST_CASE("a transfer uses the registration that the user gives") {
   using protocol = lci::attr_rdv_protocol_t;
-  for (const protocol p : {protocol::read, protocol::write, protocol::writeimm}) {
+  for (const protocol p : {protocol::read, protocol::write, protocol::writeimm, protocol::split}) {
     CHECK(most_registrations(p, true) == 2);
     CHECK(most_registrations(p, false) == 2);
   }

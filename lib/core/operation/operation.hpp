@@ -36,6 +36,7 @@ enum class op_state : uint8_t {
   writing,         // rendezvous, sender: for its puts or fragments
   reading,         // rendezvous, receiver: for its gets
   await_data,      // rendezvous, receiver: for FIN, fragments or an immediate
+  splitting,       // rendezvous, receiver: for its gets of one part, and the immediate of the other
   put,             // for the network, or for acknowledgements of an emulated put
   get,             // for the network, or for the fragments of an emulated get
   atomic,          // for the target's reply
@@ -46,7 +47,7 @@ enum class op_state : uint8_t {
 /// The kinds of packets that an operation waits for: its gate admits these and no others.
 enum awaited_packets : uint8_t {
   awaits_receiver = 1,   // await_receiver: RTR or FIN
-  awaits_data = 2,       // await_data: FIN, fragments or an immediate
+  awaits_data = 2,       // await_data, splitting: FIN, fragments or an immediate
   awaits_fragments = 4,  // emulated get: fragments
   awaits_acks = 8,       // emulated put, message with remote completion: acknowledgements
   awaits_reply = 16,     // atomic: its result
@@ -104,7 +105,7 @@ struct alignas(cache_line) operation {
   uint64_t remote_key = 0;
   uint64_t total = 0;        // bytes to move
   uint64_t next_offset = 0;  // the first byte whose move has not been posted
-  // Yet to arrive: bytes (await_data, emulated get) or acknowledgements (awaits_acks).
+  // Yet to arrive: bytes (await_data, splitting, emulated get) or acknowledgements (awaits_acks).
   std::atomic<uint64_t> left{0};
   std::atomic<int> pieces{0};          // outstanding, plus one while pieces are still being posted
   uint32_t began = 0;                  // if `timed`: when

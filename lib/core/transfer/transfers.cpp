@@ -19,6 +19,7 @@
 #include "lib/core/match/unexpected.hpp"
 #include "lib/core/memory/memory_region.hpp"
 #include "lib/core/operation/ticket.hpp"
+#include "lib/core/transfer/choice.hpp"
 #include "lib/core/transfer/handlers.hpp"
 
 namespace lci::core {
@@ -69,51 +70,15 @@ bool receive_rts(device& d, int peer, wire::message& m) {
 
 namespace {
 
-enum class choice { read, write, write_imm, copy };
-
-choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool readable) {
-  if (!limits.rma || wanted == attr_rdv_protocol_t::copy) return choice::copy;
-  switch (wanted) {
-    case attr_rdv_protocol_t::write:
-      return choice::write;
-    case attr_rdv_protocol_t::writeimm:
-      return limits.put_imm ? choice::write_imm : choice::write;
-    default:
-      // A read needs one message less than a write. `readable`: the RTS has a remote key.
-      if (readable) return choice::read;
-      return limits.put_imm ? choice::write_imm : choice::write;
-  }
+/// The bytes of a message that its sender writes, if the receiver reads the others meanwhile.
+size_t senders_part(size_t total) {
+  constexpr size_t page = 4096;  // the kernel looks up each page that a part touches
+  return total < 2 * page ? total / 2 : total / 2 / page * page;
 }
 
-// Bytes. In a stream of larger messages, fragments gain between near cores about what they lose between far ones
-// (docs/decisions/0022-both-ends-copy.md): the first guess, until this device has measured both.
-constexpr size_t largest_usual_in_stream = 128 << 10;
-
-/// Chooses how the data of a rendezvous moves, for a network that can read:
-/// - If the sender may not poll soon, this thread reads.
-/// - If a read would wait for the sender's polls, the sender writes.
-/// - If the sender polls, the faster of two ways is taken, as measured: fragments in messages, which cost a copy at each
-///   end, or remote access, which costs one copy. In the second case the sender writes if it has had an empty poll since
-///   the last request, and this thread reads otherwise.
-choice choose_by(device& d, network::attention sender, operation* op) {
-  if (sender == network::attention::unknown) return choice::read;
-  const bool fits_window = op->total <= receive_window::largest;  // fragments of larger ones meet in no cache
-  if (sender == network::attention::needed) {
-    op->in_window = op->allocated && fits_window && d.receive_window.begin(op->status.rank);
-    return d.limits.put_imm ? choice::write_imm : choice::write;
-  }
-  if (fits_window) {
-    const bool alone = sender == network::attention::polls;
-    const bool usual = alone || op->allocated || op->total <= largest_usual_in_stream;
-    if (d.ways.choose(op, alone, usual ? way::fragments : way::remote_access) == way::fragments) {
-      if (!op->allocated) return choice::copy;
-      op->in_window = d.receive_window.begin(op->status.rank);
-      if (op->in_window) return choice::copy;
-    }
-  }
-  // No write to fresh memory: page faults are slow when another process writes it.
-  if (op->allocated || sender != network::attention::waits) return choice::read;
-  return d.limits.put_imm ? choice::write_imm : choice::write;
+/// One of the two parts of such a message has arrived.
+void end_part(operation* op, uint64_t size) {
+  if (op->take_from_left(size) <= size) (void)op->gate.close();
 }
 
 }  // namespace
@@ -140,11 +105,7 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
   // A receive may match an RTS whose sender has failed since: there is no peer to answer.
   if (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.has_failed(peer)) return fail_operation(d, op);
 
-  choice how = op->shaped ? choice::copy : choose(d.rt.attr.rdv_protocol, d.limits, rts.rkey != 0);
-  if (how == choice::read && d.rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select)
-    how = choose_by(d, d.net->attention_of(peer), op);
-  else if (how == choice::copy && op->allocated && op->total <= receive_window::largest)
-    op->in_window = d.receive_window.begin(peer);
+  choice how = choose_transfer(d, op, rts.rkey != 0);
   if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
     try {
       op->reg = d.registrations.acquire(op->status.buffer, op->total);
@@ -161,20 +122,30 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
     advance(d, op);
     return;
   }
-  op->become(op_state::await_data);
+  const bool splits = how == choice::split;
+  op->become(splits ? op_state::splitting : op_state::await_data);
   op->left.store(op->total, std::memory_order_relaxed);
   wire::framed<wire::rtr_body> rtr;
   rtr.head.what = wire::kind::rtr;
   op->transfer = how == choice::write       ? wire::transfer::write
                  : how == choice::write_imm ? wire::transfer::write_imm
+                 : splits                   ? wire::transfer::split
                                             : wire::transfer::copy;
   if (LCI_UNLIKELY(d.observer != nullptr) && d.observer->counts != nullptr && how == choice::copy)
     d.observer->counts->add(counted::rendezvous_in_fragments, peer, op->total);
   rtr.head.policy = static_cast<uint8_t>(op->transfer);
   rtr.head.tag = rts.operation;
   rtr.body = {op->total, reinterpret_cast<uint64_t>(op->status.buffer), op->reg.rkey, op->handle()};
-  open_gate(d, op, awaits_data);
+  if (splits) {
+    rtr.body.size = op->next_offset = senders_part(op->total);
+    op->acknowledges = true;  // when this thread has read its part, too: until then the sender keeps its buffer
+    op->remote_addr = rts.addr;
+    op->remote_key = rts.rkey;
+    op->pieces.store(1, std::memory_order_relaxed);
+  }
+  open_gate(d, op, awaits_data, splits);
   send_request(d, peer, static_cast<uint32_t>(rtr.body.operation), awaits_data, rtr);
+  if (splits) advance(d, op);  // this thread stays an accessor until its part is read
 }
 
 // --- the sender: RTR ---
@@ -184,8 +155,11 @@ bool receive_rtr(device& d, int peer, wire::message& m) {
   if (!wire::take_body(m, body) || m.head.policy > static_cast<uint8_t>(wire::transfer::last)) return false;
   return visit_operation(d, static_cast<uint32_t>(m.head.tag), awaits_receiver, peer, [&](operation* op, uint8_t) {
     if (body.size > op->total) return false;
-    if (LCI_UNLIKELY(d.lifetime.closing()) || (LCI_UNLIKELY(op->named) && !ticket_of(op).hold())) {
-      op->fail_as(failure::cancelled);
+    const bool splits = m.head.policy == static_cast<uint8_t>(wire::transfer::split);
+    if (splits && op->named) return false;  // its RTS has no key
+    const bool stops = LCI_UNLIKELY(d.lifetime.closing()) || (LCI_UNLIKELY(op->named) && !ticket_of(op).hold());
+    if (stops) op->fail_as(failure::cancelled);
+    if (stops && !splits) {
       // A receiver that was asked for an ack answers the FIN with one, and that ends the operation.
       if (!op->acknowledged && !op->gate.close()) return false;
       send_fin(d, peer, body.operation, wire::cancelled);
@@ -194,8 +168,12 @@ bool receive_rtr(device& d, int peer, wire::message& m) {
     if (!op->gate.close()) return false;
     op->become(op_state::writing);
     op->transfer = static_cast<wire::transfer>(m.head.policy);
+    if (splits) {
+      op->acknowledged = true;  // the receiver still reads when this side has written, or does not write
+      if (!stops) op->transfer = wire::transfer::write_imm;
+    }
     // The receiver may have chosen a transfer that this side can't do.
-    if (!d.limits.rma || op->shaped) op->transfer = wire::transfer::copy;
+    if (!stops && (!d.limits.rma || op->shaped)) op->transfer = wire::transfer::copy;
     if (op->transfer == wire::transfer::write_imm && !d.limits.put_imm) op->transfer = wire::transfer::write;
     op->total = body.size;
     op->remote_addr = body.addr;
@@ -257,7 +235,11 @@ bool receive_fin(device& d, int peer, wire::message& m) {
 }
 
 void device::on_remote_write(int peer, uint32_t imm) {
-  const auto end = [](operation* op, uint8_t) { return op->gate.close(); };  // once all accessors have left
+  const auto end = [](operation* op, uint8_t) {
+    if (op->doing() != op_state::splitting) return op->gate.close();  // once all accessors have left
+    end_part(op, senders_part(op->total));
+    return true;
+  };
   if (!visit_operation(*this, imm, awaits_data, peer, end)) count_rejected(*this);
 }
 
@@ -363,7 +345,9 @@ void resume_later(device& d, operation* op) {
 void end_piece(device& d, operation* op) {
   // A2: pairs with itself: the thread that ends the last piece sees what the others did.
   if (op->pieces.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  finish_transfer(d, op);
+  if (op->doing() != op_state::splitting) return finish_transfer(d, op);
+  end_part(op, op->total - senders_part(op->total));
+  leave_gate(d, op);
 }
 
 void device::on_complete(void* context) { end_piece(*this, static_cast<operation*>(context)); }
@@ -453,10 +437,10 @@ uint8_t policy_of(const status_t& status) {
 
 void complete_operation(device& d, operation* op) {
   device& owner = *op->owner();
-  if (LCI_UNLIKELY(op->timed) && !op->has_failed()) {
-    const bool by_fragments = op->doing() == op_state::await_data && op->transfer == wire::transfer::copy;
-    owner.ways.ended(op, by_fragments ? way::fragments : way::remote_access);
-  }
+  if (op->timed && !op->has_failed())
+    owner.ways.ended(op, way_of(*op));
+  else if (op->doing() == op_state::reading)
+    owner.ways.ended_untimed(op->status.rank, way::read);
   if (op->registered) owner.registrations.release(op->reg);
   if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
   if (op->shaped) op->shape.reset();
@@ -478,8 +462,16 @@ void complete_operation(device& d, operation* op) {
       if (in_window) owner.receive_window.end();
       owner.pending.fetch_sub(1, std::memory_order_release);
     }
-  } at_end{owner,      op->in_place ? status.buffer : nullptr, op->allocator, status.rank,        op->counted,
-           op->parity, op->acknowledges && !op->ordered,       op->in_window, op->peer_operation, policy_of(status)};
+  } at_end{owner,
+           op->in_place ? status.buffer : nullptr,
+           op->allocator,
+           status.rank,
+           op->counted,
+           op->parity,
+           op->acknowledges && (!op->ordered || op->doing() == op_state::splitting),
+           op->in_window,
+           op->peer_operation,
+           policy_of(status)};
   void* const payload = op->allocated || op->allocates ? status.buffer : nullptr;
   d.rt.operations.release(op);
   if (comp == nullptr) return;

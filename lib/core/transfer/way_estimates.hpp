@@ -1,4 +1,4 @@
-// Which way of moving large messages is faster on this machine, by how long earlier ones took.
+// Which way of moving large messages is fastest on this machine, by how long earlier ones took.
 #pragma once
 
 #include <algorithm>
@@ -11,41 +11,65 @@ namespace lci::core {
 
 /// How the data of a rendezvous moves.
 enum class way : uint8_t {
-  fragments,      // in messages: each process copies, in its own caches
-  remote_access,  // by a get or puts: one copy
+  fragments,  // in messages: each process copies, in its own caches
+  read,       // remote access by one process: one copy, usually by the receiver's get
+  split,      // remote access by both: the receiver reads one part while the sender writes the other
+};
+constexpr size_t n_ways = 3;
+
+/// A set of ways.
+struct way_set {
+  uint8_t bits = 0;
+
+  static constexpr way_set of(way w) { return {static_cast<uint8_t>(1U << static_cast<unsigned>(w))}; }
+  static constexpr way_set all() { return {(1U << n_ways) - 1}; }
+  constexpr bool has(way w) const { return (bits & of(w).bits) != 0; }
+  constexpr void add(way w) { bits |= of(w).bits; }
 };
 
-/// The estimated times of both ways for messages of one class, which later messages correct. Messages take the same way
-/// for a round, since several at a time overlap. choose() returns the faster way and, now and then, for a round, the
-/// other one, so that the estimates follow the machine: the system moves processes between cores, and other programs
+/// The estimated times of the ways for messages of one class, which later messages correct. Messages take the same way
+/// for a round, since several at a time overlap. choose() returns the fastest way and, now and then, for a round,
+/// another one, so that the estimates follow the machine: the system moves processes between cores, and other programs
 /// use the memory, too.
 ///
 /// A round by a way that takes r times as long costs r - 1 times the time of a round. So such trials are repeated after
-/// (r - 1) / share_of_trials rounds: they cost at most that share of the time. The first messages of a program meet
-/// cold caches, memory without pages, and peers that are still starting, and may take a hundred times as long as later
-/// ones; so there are early trials, too, after each doubling of the number of rounds.
+/// (r - 1) / share_of_trials rounds, and end early if the way is hopeless: they cost at most that share of the time for
+/// each way. The first messages of a program meet cold caches, memory without pages, and peers that are still starting,
+/// and may take a hundred times as long as later ones; so there are early trials, too, whenever the number of rounds
+/// has grown by a factor of four.
 ///
 /// Thread-safe. Threads may overwrite each other's corrections: the estimates need not be exact.
 class way_estimates {
  public:
-  /// The share of the time that trials of the slower way may cost.
-  static constexpr float share_of_trials = 0.01F;
+  /// The share of the time that trials of each slower way may cost.
+  static constexpr float share_of_trials = 0.005F;
   /// Messages in a round. After a change of the way, the first `uncounted` messages of the new way overlap with
   /// outstanding ones of the old way, so their times do not count.
-  static constexpr uint32_t round = 64, uncounted = 32;
+  static constexpr uint32_t round = 32, uncounted = 8;
+  /// Counted messages that make a sample if the round ends early, or if some of its messages could not be measured.
+  static constexpr uint32_t fewest_counted = 6;
   /// Limits of the number of rounds between trials: of two ways that are nearly equal, and of very different ones.
   static constexpr float fewest_rounds = 16, most_rounds = 4096;
-  /// Only a way that takes less than this part of the usual one's time replaces it. A round of trials, beside messages
-  /// that still move by the other way, was seen to measure up to 15 % less or more than the same way does alone.
-  static constexpr float clearly_faster = 0.8F;
+  /// Only a way that takes less than this part of the present one's time replaces it. If a trial measured wrong, beside
+  /// messages that still moved by the other way, the next rounds find that out.
+  static constexpr float clearly_faster = 0.92F;
+  /// A trial ends early if its messages take more than this many times as long as those of the fastest way.
+  static constexpr float hopeless = 1.5F;
   /// The last round with an early trial.
-  static constexpr uint32_t last_early = 64;
+  static constexpr uint32_t last_early = 128;
 
-  /// The way for the next message. `usual` is taken until both ways have been measured.
-  way choose(way usual) {
-    const uint32_t n = messages_.fetch_add(1, std::memory_order_relaxed);
-    if (n % round != 0) return current_.load(std::memory_order_relaxed);
-    const way before = current_.load(std::memory_order_relaxed), next = next_way(usual, n / round);
+  /// The way for the next message, one of `possible`. `usual`, which is possible, is the first one.
+  way choose(way usual, way_set possible = way_set::all()) {
+    uint32_t n = messages_.fetch_add(1, std::memory_order_relaxed);
+    const way before = current_.load(std::memory_order_relaxed);
+    if (n % round != 0) {
+      if (possible.has(before) && !may_end_early(before)) return before;
+      const uint32_t next = n - n % round + round;  // the next round begins with this message
+      messages_.store(next + 1, std::memory_order_relaxed);
+      n = next;
+    }
+    if (n != 0) of(before).end_round();
+    const way next = next_way(n == 0 ? usual : best_.load(std::memory_order_relaxed), usual, possible, n / round);
     if (n == 0 || next != before) of(next).begin();
     current_.store(next, std::memory_order_relaxed);
     return next;
@@ -59,13 +83,20 @@ class way_estimates {
 
  private:
   struct one {
-    std::atomic<float> time{0};  // the estimate: ticks for a KiB; 0: none yet
-    std::atomic<float> sum{0};   // of the messages of this round
-    std::atomic<uint32_t> n{0};  // messages of this round, with uncounted ones
+    std::atomic<float> time{0};         // the estimate: ticks for a KiB; 0: none yet
+    std::atomic<float> sum{0};          // of the messages of this round
+    std::atomic<uint32_t> n{0};         // messages of this round, with uncounted ones
+    std::atomic<uint32_t> tried_in{0};  // the round of the latest trial; 0: none
 
     void begin() {
       n.store(0, std::memory_order_relaxed);
       sum.store(0, std::memory_order_relaxed);
+    }
+    /// The mean of the messages that counted in this round; 0: too few.
+    float mean() const {
+      const uint32_t so_far = n.load(std::memory_order_relaxed);
+      if (so_far < uncounted + fewest_counted) return 0;
+      return sum.load(std::memory_order_relaxed) / static_cast<float>(so_far - uncounted);
     }
     /// A thread that was interrupted, or waited for its peer, measures that: a message counts as four times the mean
     /// at most.
@@ -73,41 +104,58 @@ class way_estimates {
       const uint32_t before = n.load(std::memory_order_relaxed);
       const float sum_before = sum.load(std::memory_order_relaxed), old = time.load(std::memory_order_relaxed);
       if (before < uncounted) return n.store(before + 1, std::memory_order_relaxed);
-      const float mean = old != 0 || before == uncounted ? old : sum_before / static_cast<float>(before - uncounted);
-      const float total = sum_before + (mean == 0 ? ticks : std::min(ticks, 4 * mean));
+      const float usual = old != 0 || before == uncounted ? old : sum_before / static_cast<float>(before - uncounted);
+      sum.store(sum_before + (usual == 0 ? ticks : std::min(ticks, 4 * usual)), std::memory_order_relaxed);
       n.store(before + 1, std::memory_order_relaxed);
-      sum.store(total, std::memory_order_relaxed);
-      if (before + 1 < round) return;
+      if (before + 1 >= round) end_round();
+    }
+    void end_round() {
+      const float sample = mean(), old = time.load(std::memory_order_relaxed);
+      if (sample == 0) return;
       // Disturbances only make times longer, so shorter ones count more.
-      const float sample = total / float{round - uncounted}, weight = sample < old ? 0.5F : 0.25F;
+      const float weight = sample < 0.5F * old ? 1.0F : sample < old ? 0.5F : 0.25F;
       time.store(old == 0 ? sample : old + weight * (sample - old), std::memory_order_relaxed);
       n.store(uncounted, std::memory_order_relaxed);  // the next round of the same way counts from its first message
       sum.store(0, std::memory_order_relaxed);
     }
   };
 
-  way next_way(way usual, uint32_t now) {
-    const way other = usual == way::fragments ? way::remote_access : way::fragments;
-    const float a = estimate(usual), b = estimate(other);
-    if (a == 0) return usual;
-    if (b == 0) return other;
-    const bool is_better = b < clearly_faster * a;
-    const float least = is_better ? b : a, second = is_better ? a : b;
-    const float interval = std::clamp((second / least - 1) / share_of_trials, fewest_rounds, most_rounds);
-    const bool is_early = now <= last_early && (now & (now - 1)) == 0;
-    if (!is_early && now - tried_.load(std::memory_order_relaxed) < static_cast<uint32_t>(interval))
-      return is_better ? other : usual;
-    tried_.store(now, std::memory_order_relaxed);
-    return is_better ? usual : other;
+  /// Whether the round is a trial that has found its way to be slow.
+  bool may_end_early(way now) const {
+    const way best = best_.load(std::memory_order_relaxed);
+    return now != best && of(now).mean() > hopeless * estimate(best);
   }
 
-  const one& of(way w) const { return both_[static_cast<size_t>(w)]; }
-  one& of(way w) { return both_[static_cast<size_t>(w)]; }
+  way next_way(way best, way usual, way_set possible, uint32_t now) {
+    if (!possible.has(best)) best = usual;
+    for (size_t i = 0; i < n_ways; ++i) {
+      const auto w = static_cast<way>(i);
+      const float time = estimate(w);
+      if (possible.has(w) && time != 0 && time < clearly_faster * estimate(best)) best = w;
+    }
+    best_.store(best, std::memory_order_relaxed);
+    if (estimate(best) == 0) return best;
+    for (size_t i = 0; i < n_ways; ++i) {
+      const auto w = static_cast<way>(i);
+      if (w == best || !possible.has(w)) continue;
+      std::atomic<uint32_t>& tried_in = of(w).tried_in;
+      const uint32_t tried = tried_in.load(std::memory_order_relaxed);
+      const float slower = estimate(w) == 0 ? most_rounds : estimate(w) / estimate(best) - 1;
+      const float interval = std::clamp(slower / share_of_trials, fewest_rounds, most_rounds);
+      const bool is_early = now <= last_early && now >= 4 * tried;
+      if (!is_early && now - tried < static_cast<uint32_t>(interval)) continue;
+      tried_in.store(now, std::memory_order_relaxed);
+      return w;
+    }
+    return best;
+  }
+
+  const one& of(way w) const { return each_[static_cast<size_t>(w)]; }
+  one& of(way w) { return each_[static_cast<size_t>(w)]; }
 
   std::atomic<uint32_t> messages_{0};
-  std::atomic<uint32_t> tried_{0};  // the round of the latest trial
-  std::atomic<way> current_{way::fragments};
-  std::array<one, 2> both_;
+  std::atomic<way> current_{way::read}, best_{way::read};
+  std::array<one, n_ways> each_;
 };
 
 }  // namespace lci::core

@@ -18,7 +18,8 @@ namespace lci::core {
 /// the payload's memory was allocated for the message, and whether the message came alone or in a stream of others.
 ///
 /// The time of a message in a stream is that since the end of the one before, so several outstanding ones count as if
-/// they came one after the other. That of a message alone begins at its own start at the earliest.
+/// they came one after the other. That of a message alone begins at its own start at the earliest. A message in a
+/// stream does not count if the one before it took another way: both ways' messages were under way at the same time.
 ///
 /// Owned by a device. Thread-safe. The estimates for a rank are allocated when it sends its first large message; if the
 /// allocation fails, its messages take the usual way.
@@ -33,21 +34,24 @@ class way_table {
   way_table(const way_table&) = delete;
   way_table& operator=(const way_table&) = delete;
 
-  /// The way for a receive of `op->total` bytes from rank op->status.rank, which begins now. `usual`: see
+  /// The way for a receive of `op->total` bytes from rank op->status.rank, which begins now. `usual`, `possible`: see
   /// way_estimates::choose().
-  way choose(operation* op, bool alone, way usual);
+  way choose(operation* op, bool alone, way usual, way_set possible);
   /// The message has arrived by this way.
   void ended(const operation* op, way used);
+  /// The same for a message whose way was not chosen here.
+  void ended_untimed(int rank, way used);
   /// The estimate, in ticks for a KiB; 0: none.
   float estimate(int rank, bool allocated, bool alone, size_t size, way w) const;
 
  private:
-  // By the number of bits of the size: messages below 8 KiB are one class, those of 512 KiB and more another.
-  static constexpr int smallest_bits = 13, n_sizes = 8;
+  // By the number of bits of the size - 1: messages of up to 8 KiB are one class, those above 1 MiB another.
+  static constexpr int smallest_bits = 13, n_sizes = 9;
 
   struct peer {
     std::atomic<uint32_t> last_end{0};  // short_ticks() at the end of the latest message
-    way_estimates of[2][2][n_sizes];    // by `allocated`, `alone` and size
+    std::atomic<way> last_way{way::read};
+    way_estimates of[2][2][n_sizes];  // by `allocated`, `alone` and size
   };
 
   peer* at(int rank) const { return peers_.get()[rank].load(std::memory_order_acquire); }  // A1

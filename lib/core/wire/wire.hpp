@@ -100,7 +100,9 @@ inline bool may_have_number(kind k) {
 }
 
 /// How the data of a rendezvous is transferred, chosen by the receiver.
-enum class transfer : uint8_t { write, write_imm, copy, last = copy };
+/// split: the sender writes as many bytes as the RTR says, with an immediate, while the receiver reads the others, and
+/// keeps its buffer until the receiver's ack.
+enum class transfer : uint8_t { write, write_imm, copy, split, last = split };
 
 struct rts_body {
   uint64_t size;       // of the whole message
