@@ -117,7 +117,8 @@ std::vector<std::byte> answer(random_source& random) {
   constexpr wire::kind kinds[] = {wire::kind::rtr, wire::kind::fin, wire::kind::fragment, wire::kind::ack};
   wire::header head;
   head.what = kinds[random.up_to(3)];
-  head.policy = static_cast<uint8_t>(random.up_to(3));
+  // A FIN that says not_found, policy 3, answers no operation.
+  head.policy = static_cast<uint8_t>(random.up_to(head.what == wire::kind::rtr ? 3 : 2));
   head.tag = (random.up_to(255) << 24) + random.up_to(12);
   const uint64_t body[4] = {random.up_to(100), 0, 1, 0};
   std::vector<std::byte> bytes(sizeof head + sizeof body + random.up_to(100));
