@@ -1,12 +1,7 @@
 #include "network/shm/device.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
-#include "lci/errors.hpp"
-#include "lib/base/log.hpp"
 #include "network/shm/bell.hpp"
 #include "network/shm/device_entries.hpp"
 
@@ -23,8 +18,6 @@ constexpr uint32_t polls_between_reports = 8, polls_between_checks = 256;
 // the next one is later if messages have been taken meanwhile. After most_looks that have found the same message, two
 // or three microseconds, no other thread polls.
 constexpr uint32_t polls_between_looks = 64, polls_after_progress = 256, most_looks = 2;
-
-std::atomic<uint64_t> next_rkey{1};
 
 }  // namespace
 
@@ -125,144 +118,6 @@ errorcode_t device::no_room(const out_lane& lane, int peer) {
 }
 
 void device::ring_bell(device_entry& entry) { ring(entry); }
-
-// --- remote memory ---
-
-namespace {
-
-/// While it exists, peers see that this device writes what they have asked for.
-class answering_guard {
- public:
-  explicit answering_guard(device_entry* entry) : entry_(entry) {
-    if (entry_ == nullptr) return;
-    entry_->answers_begun.fetch_add(1, std::memory_order_relaxed);
-  }
-  ~answering_guard() {
-    if (entry_ != nullptr) entry_->answers_ended.fetch_add(1, std::memory_order_relaxed);
-  }
-  answering_guard(const answering_guard&) = delete;
-  answering_guard& operator=(const answering_guard&) = delete;
-
- private:
-  device_entry* const entry_;
-};
-
-}  // namespace
-
-errorcode_t device::put_or_get(const net_op& op) {
-  out_lane* lane = nullptr;
-  if (op.has_imm) {
-    // Ensure that the immediate data can follow before anything is written.
-    errorcode_t why = errorcode_t::retry_nomem;
-    lane = lane_of(thread_index(), op.peer);
-    if (lane == nullptr && (lane = open_lane(op.peer, why)) == nullptr) return why;
-    if (lane->shared_by_threads) {
-      if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
-      if (lane_of(thread_index(), op.peer) != lane) {  // taken away meanwhile
-        lane->lock.unlock();
-        return errorcode_t::retry_lock;
-      }
-    }
-    if (!lane->has_room()) {
-      if (lane->shared_by_threads) lane->lock.unlock();
-      return no_room(*lane, op.peer);
-    }
-  }
-  const segment& local = op.segments[0];
-  int error = 0;
-  if (op.peer == context_.rank()) {
-    void* remote = reinterpret_cast<void*>(op.remote_addr);
-    if (local.size > 0) {
-      op.kind == verb::put ? std::memmove(remote, local.base, local.size)
-                           : std::memmove(local.base, remote, local.size);
-    }
-  } else {
-    const int pid = context_.pid_of(op.peer);
-    context_.note_access(op.peer);
-    const presence there = pid == 0 ? presence::closed : presence_of(op.peer);
-    const answering_guard guard(op.has_imm ? &entry_ : nullptr);
-    if (there == presence::unknown)
-      error = EAGAIN;
-    else if (there == presence::closed)
-      error = ESRCH;
-    else
-      error = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
-                                   : read_memory(pid, local.base, op.remote_addr, local.size);
-  }
-  if (lane != nullptr) {
-    if (error == 0) {
-      lane->push_immediate(op.imm);
-      after_send(*lane);
-    }
-    if (lane->shared_by_threads) lane->lock.unlock();
-  }
-  if (LCI_LIKELY(error == 0)) return errorcode_t::done;
-  if (error == EAGAIN || error == ENOMEM) return errorcode_t::retry_nomem;  // a later post copies all again
-  if (error != ESRCH) throw_refused(op, error);
-  return errorcode_t::fatal;
-}
-
-errorcode_t device::post_pieces(verb kind, int peer, const piece* pieces, size_t n) {
-  // Pieces of the own memory cost no call of the kernel.
-  if (peer == context_.rank()) return errorcode_t::retry_nomem;
-  const int pid = context_.pid_of(peer);
-  context_.note_access(peer);
-  const presence there = pid == 0 ? presence::closed : presence_of(peer);
-  if (there == presence::unknown) return errorcode_t::retry_nomem;
-  const int error = there == presence::closed ? ESRCH : copy_pieces(pid, kind, pieces, n);
-  if (error == 0) return errorcode_t::done;
-  if (error == ESRCH) return errorcode_t::fatal;
-  if (error == ENOMEM) return errorcode_t::retry_nomem;  // a later call copies all again
-  net_op op;
-  op.kind = kind;
-  op.peer = peer;
-  op.segments[0] = {pieces[0].local, pieces[0].size, 0};
-  op.remote_addr = pieces[0].remote_addr;
-  throw_refused(op, error);
-}
-
-presence device::presence_of(int peer) {
-  if (const out_lane* lane = lane_of(thread_index(), peer))
-    return lane->receiver_closed() ? presence::closed : presence::open;
-  if (context_.is_external(peer)) return presence::open;
-  uint32_t entry = 0;
-  try {
-    const presence there = find_entry(context_.segment_of(peer), place_.number, entry);
-    if (there == presence::closed) {
-      std::lock_guard guard(mutex_);
-      note_closed(peer);
-    }
-    return there;
-  } catch (const shortage_error& e) {
-    warn_of_delay(e);
-    return presence::unknown;
-  } catch (const peer_failure_error&) {
-    std::lock_guard guard(mutex_);
-    note_gone(peer);
-    return presence::closed;
-  }
-}
-
-void device::warn_of_delay(const shortage_error& e) {
-  if (!warned_of_delay_.exchange(true, std::memory_order_relaxed))
-    log_warning(std::string(e.what()) + "; messages to it, and puts and gets of its memory, are delayed until it can");
-}
-
-void device::throw_refused(const net_op& op, int error) const {
-  char where[160];
-  std::snprintf(where, sizeof where, "shm: %s rank %d (pid %d), %zu bytes at 0x%llx: ",
-                op.kind == verb::put ? "process_vm_writev to" : "process_vm_readv from", op.peer,
-                context_.pid_of(op.peer), op.segments[0].size, static_cast<unsigned long long>(op.remote_addr));
-  throw resource_error(where + std::string(std::strerror(error)) +
-                       (error == EFAULT ? "; the memory must stay mapped at both ranks"
-                                        : "; LCI_ATTR_SHM_CMA=0 does without this call"));
-}
-
-registration device::register_memory(void*, size_t) {
-  registration r;
-  r.rkey = next_rkey.fetch_add(1, std::memory_order_relaxed);
-  return r;
-}
 
 // --- receiving ---
 
