@@ -64,6 +64,7 @@ void way_table::ended(const operation* op, way used) {
 }
 
 void way_table::ended_untimed(int rank, way used) {
+  if (rank >= n_ranks_) return;  // a peer outside of the job
   peer* const p = at(rank);
   if (p == nullptr) return;
   p->last_end.store(short_ticks(), std::memory_order_relaxed);
