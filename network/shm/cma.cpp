@@ -57,7 +57,7 @@ namespace {
 
 constexpr size_t at_once = 128;  // pieces of a call
 
-/// By remote address: the kernel looks up the remote pages of each range, so adjacent pieces become one range.
+/// The order of remote addresses. In it, adjacent pieces become one range, whose pages the kernel looks up once.
 bool is_before(const piece& a, const piece& b) { return a.remote_addr < b.remote_addr; }
 
 void sort(piece* pieces, size_t n) {

@@ -8,7 +8,7 @@
 
 namespace lci::network::shm {
 
-/// The system lacks resources to map memory now.
+/// Thrown if the system can't map memory for lack of a resource. A later attempt may succeed.
 class shortage_error final : public resource_error {
  public:
   using resource_error::resource_error;

@@ -1,4 +1,4 @@
-// Blocks of the shared heap are given back without memory, and blocks that can't be taken for lack of it stay free.
+// The shared heap when malloc() fails: a block can still be freed, and an allocation that fails loses no block.
 #include <catch2/catch.hpp>
 #include <new>
 

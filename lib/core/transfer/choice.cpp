@@ -7,8 +7,8 @@ namespace lci::core {
 
 namespace {
 
-/// Bytes. Of smaller messages the calls of the kernel and the messages between the processes cost more than copies:
-/// the first guess, until this device has measured.
+/// Bytes. The first guess, until this device has measured: for smaller messages, system calls and control messages cost
+/// more than the second copy that fragments need.
 constexpr size_t smallest_usual_split = 32 << 10;
 
 /// Whether the sender can write one part of this message while this process reads the other.

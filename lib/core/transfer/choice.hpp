@@ -12,12 +12,13 @@ class device;
 
 enum class choice : uint8_t { read, write, write_imm, copy, split };
 
-/// Chooses for a receive whose buffer and size are known, by the attribute rdv_protocol; for `auto_select`, by what the
-/// network can do, by what the sender does now, and by how long earlier messages took. May admit the message to the
-/// window of large active messages. `readable`: the sender's memory can be read.
+/// Chooses how the data of a rendezvous moves to the receiver `op`, whose buffer and size are known. The attribute
+/// rdv_protocol decides. If it is `auto_select`, three things do: what the network can do, whether the sender polls
+/// now, and how long earlier messages took. May admit the message to the window of large active messages. `readable`:
+/// the receiver can read the sender's memory.
 choice choose_transfer(device& d, operation* op, bool readable);
 
-/// The way that a receive has taken which has ended.
+/// How the data of a receive has moved. Call it when the receive has ended.
 inline way way_of(const operation& op) {
   if (op.doing() == op_state::splitting) return way::split;
   return op.doing() == op_state::await_data && op.transfer == wire::transfer::copy ? way::fragments : way::read;

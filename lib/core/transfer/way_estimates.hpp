@@ -34,9 +34,9 @@ struct way_set {
 ///
 /// A round by a way that takes r times as long costs r - 1 times the time of a round. So such trials are repeated after
 /// (r - 1) / share_of_trials rounds, and end early if the way is hopeless: they cost at most that share of the time for
-/// each way. The first messages of a program meet cold caches, memory without pages, and peers that are still starting,
-/// and may take a hundred times as long as later ones; so there are early trials, too, whenever the number of rounds
-/// has grown by a factor of four.
+/// each way. The first messages of a program may take a hundred times as long as later ones, because of cold caches,
+/// page faults, and peers that are still starting. So there are also early trials, whenever the number of rounds has
+/// grown by a factor of four.
 ///
 /// Thread-safe. Threads may overwrite each other's corrections: the estimates need not be exact.
 class way_estimates {
@@ -53,7 +53,7 @@ class way_estimates {
   /// Only a way that takes less than this part of the present one's time replaces it. If a trial measured wrong, beside
   /// messages that still moved by the other way, the next rounds find that out.
   static constexpr float clearly_faster = 0.92F;
-  /// A trial ends early if its messages take more than this many times as long as those of the fastest way.
+  /// A ratio of times. A trial ends early if its messages take longer than this times those of the fastest way.
   static constexpr float hopeless = 1.5F;
   /// The last round with an early trial.
   static constexpr uint32_t last_early = 128;

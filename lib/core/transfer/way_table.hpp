@@ -39,7 +39,8 @@ class way_table {
   way choose(operation* op, bool alone, way usual, way_set possible);
   /// The message has arrived by this way.
   void ended(const operation* op, way used);
-  /// The same for a message whose way was not chosen here, also of a peer outside of the job.
+  /// A message has arrived for which choose() was not called. `rank` may be a peer outside of the job, which has no
+  /// estimates: then it does nothing.
   void ended_untimed(int rank, way used);
   /// The estimate, in ticks for a KiB; 0: none.
   float estimate(int rank, bool allocated, bool alone, size_t size, way w) const;

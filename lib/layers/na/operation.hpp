@@ -63,7 +63,7 @@ class operation_pool {
  public:
   /// Throws lci::resource_error if 4 M operations are outstanding, std::bad_alloc if there is no memory.
   operation* take(na_context_t* context, na_cb_type_t type);
-  /// The same for an answer. Uses the reserve if there is no memory.
+  /// Like take(), for the answer to a request. If there is no memory, takes an operation of the reserve.
   operation* take_for_answer(na_context_t* context, na_cb_type_t type);
   void give_back(operation* op);
   /// Adds an operation to the reserve. Throws like take().

@@ -25,7 +25,7 @@ class issued_operations {
     counts_[period].fetch_add(1, std::memory_order_seq_cst);                                // A1
     return period;
   }
-  /// What the operation has written is seen after a fence that waits for it.
+  /// The operation has ended. A thread whose fence has waited for it sees what it has written.
   void end(uint8_t period) { counts_[period].fetch_sub(1, std::memory_order_seq_cst); }  // A1
 
   bool has_any() const { return !is_over(0) || !is_over(1); }
