@@ -113,7 +113,7 @@ class Content(Traced):
         for trace in traces:
             ends = [e for e in trace["traceEvents"] if e["ph"] == "f"]
             self.assertEqual(len({e["id"] for e in ends}), len(ends))
-            n_arrows = 0
+            n_arrows = waited = 0
             for end in ends:
                 arrival = self.slice_at(trace, end, "arrival")
                 if end["id"] not in starts:  # of a barrier, which has no post
@@ -125,8 +125,10 @@ class Content(Traced):
                 self.assertEqual(post["args"]["peer"], arrival["pid"])
                 for what in ("size", "tag"):
                     self.assertEqual(post["args"][what], arrival["args"][what])
+                waited += post["args"]["status"] == "done_backlog"
                 n_arrows += arrival["name"] in ARRIVALS["am"] | ARRIVALS["send"]
             self.assertEqual(n_arrows, len(self.slices(trace, ARRIVALS["am"] | ARRIVALS["send"])))
+            self.assertGreaterEqual(waited, 1)  # in the backlog
 
     def test_ranks_with_and_without_a_trace_communicate(self):
         for traced in range(RANKS):

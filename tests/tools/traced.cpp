@@ -50,13 +50,23 @@ void communicate(int me, int n) {
   finish(sync, [&] { return lci::post_get(right, in.data(), 500, sync, 0, there); });
   while (lci::counter_get(signals) < 1) lci::progress();
   lci::barrier();
+  // Until a message has to wait in the backlog, and leaves with a later progress.
+  auto flooded = lci::alloc_counter();
+  const auto to_flooded = lci::register_rcomp(flooded);
+  long long sent = 0;
+  lci::status_t status;
+  do {
+    status = lci::post_am_x(me, out.data(), 8, lci::COMP_NULL, to_flooded).tag(4243).allow_retry(false)();
+    ++sent;
+  } while (status.error.errorcode != lci::errorcode_t::done_backlog);
+  while (lci::counter_get(flooded) < sent) lci::progress();
   // The last operation, to this rank itself.
   auto last = lci::alloc_counter();
   const auto to_last = lci::register_rcomp(last);
   finish(sync, [&] { return lci::post_am_x(me, out.data(), 7, sync, to_last).tag(4242)(); });
   while (lci::counter_get(last) < 1) lci::progress();
   lci::deregister_memory(&mr);
-  for (lci::comp_t* comp : {&sync, &handler, &signals, &last}) lci::free_comp(comp);
+  for (lci::comp_t* comp : {&sync, &handler, &signals, &flooded, &last}) lci::free_comp(comp);
 }
 
 void show(const char* name, const lci::count_t& count, const char* end = ", ") {

@@ -73,7 +73,12 @@ bool device::progress() { return calls_are_watched() ? progress_watched() : prog
 bool device::do_deferred_work(bool by_program) {
   bool happened = false;
   if (by_program) polls.answer();
-  if (!backlog.empty()) happened |= backlog.drain([this](backlog::item& item) { return submit(*this, item); });
+  if (!backlog.empty()) {
+    happened |= backlog.drain([this](backlog::item& item) {
+      const tracer::scope of_no_post;
+      return submit(*this, item);
+    });
+  }
   if (LCI_UNLIKELY(deadlines.left() <= 0)) happened |= end_overdue(*this);
   if (LCI_UNLIKELY(flow.has_waiting())) happened |= flow.send_waiting();
   if (receive_window.has_requests()) happened |= start_waiting_requests(*this);

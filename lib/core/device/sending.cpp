@@ -8,6 +8,7 @@
 #include "lib/base/memory.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/gates.hpp"
+#include "lib/core/observe/observed_network.hpp"
 #include "lib/core/operation/ticket.hpp"
 #include "lib/core/transfer/transfers.hpp"
 
@@ -118,7 +119,12 @@ bool submit(device& d, backlog::item& item) {
   return true;
 }
 
+void note_waiting(device& d, backlog::item& item) {
+  if (LCI_UNLIKELY(d.observer != nullptr)) number_waiting(*d.observer, item.message);
+}
+
 void enqueue(device& d, backlog::item item) {
+  if (item.what == backlog::item::type::message) note_waiting(d, item);
   for (int n = 0; n < memory_tries; ++n) {
     if (n > 0) await_memory();
     try {

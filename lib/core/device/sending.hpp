@@ -23,9 +23,11 @@ errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* 
 
 /// Submits an item of the backlog to the network. False: it can't be submitted now.
 bool submit(device& d, backlog::item& item);
+/// Connects the post with its message in the trace. Call it before the message waits, in the backlog or in a stream.
+void note_waiting(device& d, backlog::item& item);
 /// For operations in flight, whose post can no longer return an error. Queues the item in the backlog; without
-/// memory for that, submits it ahead of the backlog, except an ordered put. If both fail for a while, the item's operation ends as
-/// `no_memory`.
+/// memory for that, submits it ahead of the backlog, except an ordered put. If both fail for a while, the item's
+/// operation ends as `no_memory`.
 void enqueue(device& d, backlog::item item);
 /// submit(), but an item that can't be submitted now, or has others before it, is queued in the backlog.
 void submit_or_enqueue(device& d, backlog::item item);

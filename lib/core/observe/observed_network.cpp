@@ -99,9 +99,22 @@ void give_number(const device_observer& o, seen_message& m, uint64_t& tag) {
   m.number = tracer::next_message();
   tag = m.tag | m.number << 32;
 }
+
+/// Numbers a message before it is sent or waits, if there is a trace and it has no number yet.
+void give_number(const device_observer& o, seen_message& m, std::byte* message) {
+  if (m.number != 0) return;
+  uint64_t tag = 0;
+  give_number(o, m, tag);
+  if (m.number != 0) std::memcpy(message + offsetof(wire::header, tag), &tag, sizeof tag);
+}
+
+/// The message is the one of the calling thread's post, unless an earlier one is.
+void note_number(const device_observer& o, const seen_message& m) {
+  if (o.trace != nullptr && tracer::sent_message == 0) tracer::sent_message = m.number;
+}
+
 void note_departure(const device_observer& o, const seen_message& m, errorcode_t result) {
-  if (o.trace == nullptr || tracer::sent_message != 0) return;
-  if (result == errorcode_t::done || result == errorcode_t::posted) tracer::sent_message = m.number;
+  if (result == errorcode_t::done || result == errorcode_t::posted) note_number(o, m);
 }
 
 /// Reports the events of one call of poll() to the observer.
@@ -159,6 +172,12 @@ class watching_sink final : public network::event_sink {
 
 }  // namespace
 
+void number_waiting(const device_observer& observer, std::vector<std::byte>& message) {
+  seen_message m = look_at(message.data(), message.size(), message.size());
+  give_number(observer, m, message.data());
+  note_number(observer, m);
+}
+
 errorcode_t observed_network::post(const network::net_op& op) {
   if (op.kind != network::verb::send || op.n_segments == 0) {
     const errorcode_t result = behind_->post(op);
@@ -170,11 +189,8 @@ errorcode_t observed_network::post(const network::net_op& op) {
   // Before the post: afterwards the memory may have been reused.
   const network::segment& first = op.segments[0];
   seen_message m = look_at(static_cast<const std::byte*>(first.base), first.size, size);
-  if (m.number == 0) {  // writing is allowed: the header is in the library's memory even if the payload is not
-    uint64_t tag = 0;
-    give_number(observer_, m, tag);
-    if (m.number != 0) std::memcpy(static_cast<std::byte*>(first.base) + offsetof(wire::header, tag), &tag, sizeof tag);
-  }
+  // Writing is allowed: the header is in the library's memory even if the payload is not.
+  give_number(observer_, m, static_cast<std::byte*>(first.base));
   const errorcode_t result = behind_->post(op);
   count_sent(observer_, op.peer, m, result);
   note_departure(observer_, m, result);
@@ -204,6 +220,7 @@ errorcode_t observed_network::post_recv(network::segment buffer, void* context) 
 
 int observed_network::poll(network::event_sink& sink, int max_events) {
   watching_sink watching(sink, observer_);
+  const tracer::scope of_no_post;
   const uint64_t begin = observer_.now();
   const int n = behind_->poll(watching, max_events);
   if (n < 0 && observer_.counts != nullptr) observer_.counts->add(counted::busy_poll, -1, 0);

@@ -1,7 +1,9 @@
 // A decorator of a fabric's device that reports sent and received messages to the observer.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "lib/core/observe/device_observer.hpp"
 #include "network/fabric.hpp"
@@ -41,5 +43,9 @@ class observed_network final : public network::device {
   const std::unique_ptr<network::device> behind_;
   device_observer& observer_;
 };
+
+/// Gives a message that waits in the backlog its number now, so that the trace connects it with its post.
+/// `message`: header, body and payload.
+void number_waiting(const device_observer& observer, std::vector<std::byte>& message);
 
 }  // namespace lci::core

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/thread_index.hpp"
@@ -39,8 +40,19 @@ class tracer {
 
   /// A number for a message being sent; never 0. Unique in this process until the counter wraps.
   static uint32_t next_message();
-  /// Number of the first message that the calling thread has given to the network since it set this to 0.
+  /// Number of the first message of the post that the calling thread is in: given to the network, or to the backlog.
   static inline thread_local uint64_t sent_message = 0;
+  /// A post, or work that belongs to no post. They nest: a post may make progress, whose handlers may post.
+  class scope {
+   public:
+    scope() : outer_(std::exchange(sent_message, 0)) {}
+    ~scope() { sent_message = outer_; }
+    scope(const scope&) = delete;
+    scope& operator=(const scope&) = delete;
+
+   private:
+    const uint64_t outer_;
+  };
 
  private:
   struct lane {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "lib/core/device/argument_checks.hpp"
 #include "lib/core/device/device.hpp"
@@ -32,11 +31,7 @@ inline observed_post seen(post_kind what, const post_atomic_args& a) { return {w
 template <class Args>
 LCI_COLD status_t observe_post(device& d, post_kind what, Args& a, status_t (*post)(Args&)) {
   const uint64_t begin = tracer::now();
-  // Posts nest, as a post may run a handler that posts: each has its own message number.
-  struct turn {
-    const uint64_t before = std::exchange(tracer::sent_message, 0);
-    ~turn() { tracer::sent_message = before; }
-  } const mine;
+  const tracer::scope mine;
   watched_comp* const w = watch(d, what, a.local_comp, begin);
   if (w != nullptr) a.local_comp = comp_t(w);
   status_t status;

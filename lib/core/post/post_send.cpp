@@ -81,7 +81,9 @@ status_t send_eager(device& d, Args& a, const wire::header& head, const char* wh
   if (may_retry(a)) return result;
   if (a.comp_semantic != comp_semantic_t::memory) return send_tracked(d, a, head, what);
   await_room(d, a);
-  d.backlog.push(copy_of(a, head));
+  backlog::item item = copy_of(a, head);
+  note_waiting(d, item);
+  d.backlog.push(std::move(item));
   give_back_packet(a);
   return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
 }

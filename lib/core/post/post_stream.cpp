@@ -33,7 +33,10 @@ void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::hea
     out.catch_up();
     head.tag = wire::pack_number(out.next++, head.tag);
     std::memcpy(item.message.data(), &head, sizeof head);
-    if (!out.has_room()) return out.hold(d, std::move(item), size, place);
+    if (!out.has_room()) {
+      note_waiting(d, item);
+      return out.hold(d, std::move(item), size, place);
+    }
     out.ask_credit(item.message, size);
     out.release(size);
   }
@@ -57,6 +60,7 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
     if (waits) {
       // If this throws std::bad_alloc, no number has been used: the target would wait for it for ever.
       backlog::item item = copy_of(a, head);
+      note_waiting(d, item);
       if (room) {
         d.backlog.push(std::move(item));
       } else {
