@@ -9,11 +9,11 @@ namespace {
 
 // Not atomic: all allocations that must fail are made by one thread.
 bool armed = false;
-size_t from_size = 0;
+size_t from_size = 0, to_size = SIZE_MAX;
 long good_left = 0, bad_left = 0, failed = 0;
 
 bool fails(size_t size) {
-  if (!armed || size < from_size) return false;
+  if (!armed || size < from_size || size > to_size) return false;
   if (good_left > 0) return --good_left, false;
   if (bad_left == 0) return false;
   --bad_left;
@@ -67,8 +67,9 @@ LCI_NOINLINE void operator delete[](void* p, size_t, std::align_val_t) noexcept 
 
 namespace lci_test {
 
-failing_memory::failing_memory(size_t smallest, long good, long bad) {
+failing_memory::failing_memory(size_t smallest, long good, long bad, size_t largest) {
   from_size = smallest;
+  to_size = largest;
   good_left = good;
   bad_left = bad;
   failed = 0;

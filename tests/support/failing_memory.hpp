@@ -2,17 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace lci_test {
 
-/// While an object of this class exists, operator new fails for sizes of at least `smallest` bytes. The first `good`
+/// While an object of this class exists, operator new fails for sizes of `smallest` to `largest` bytes. The first `good`
 /// such calls succeed, the next `bad` calls fail, and all later ones succeed. One object at a time. Not thread-safe:
 /// other threads must not allocate while one exists.
 class failing_memory {
  public:
   static constexpr long for_ever = 1L << 60;
 
-  explicit failing_memory(size_t smallest = 0, long good = 0, long bad = for_ever);
+  explicit failing_memory(size_t smallest = 0, long good = 0, long bad = for_ever, size_t largest = SIZE_MAX);
   ~failing_memory();
   failing_memory(const failing_memory&) = delete;
   failing_memory& operator=(const failing_memory&) = delete;

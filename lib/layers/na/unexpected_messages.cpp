@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
+#include <utility>
 
 #include "lib/layers/na/active_messages.hpp"
 #include "lib/layers/na/class.hpp"
@@ -17,14 +18,24 @@ constexpr uint32_t report_after = unexpected_messages::window / 4;
 
 }  // namespace
 
+unexpected_messages::message* unexpected_messages::copy_of(const lci::status_t& status, na_addr_t source) {
+  void* const memory = ::operator new(offsetof(message, bytes) + std::max<size_t>(status.size, 1), std::nothrow);
+  if (memory == nullptr) return nullptr;
+  auto* const m = static_cast<message*>(memory);
+  m->next = nullptr;
+  m->source = source;
+  m->tag = static_cast<na_tag_t>(status.tag);
+  m->size = static_cast<uint32_t>(status.size);
+  if (status.size > 0) std::memcpy(m->bytes, status.buffer, status.size);
+  return m;
+}
+
+void unexpected_messages::release(message* m) { ::operator delete(m); }
+
 unexpected_messages::unexpected_messages(na_class& c) : lci::comp_impl_t(in_place()), class_(c), reports_(*this) {}
 
 unexpected_messages::~unexpected_messages() {
-  while (first_ != nullptr) {
-    message* const m = first_;
-    first_ = m->next;
-    std::free(m);
-  }
+  while (first_ != nullptr) release(std::exchange(first_, first_->next));
 }
 
 void unexpected_messages::open() {
@@ -92,27 +103,26 @@ void unexpected_messages::signal(lci::status_t status) {
   const na_addr_t source = source_of(class_, status);
   if (source == NA_ADDR_NULL) return;
   const auto rank = static_cast<uint32_t>(status.rank);
-  const auto tag = static_cast<na_tag_t>(status.tag);
   operation* op = nullptr;
+  bool is_lost = false;
   {
     const std::lock_guard guard(lock_);
     op = first_receive_;
     if (op != nullptr) {
       first_receive_ = op->next;
-    } else {
-      auto* const m = static_cast<message*>(std::malloc(offsetof(message, bytes) + std::max<size_t>(status.size, 1)));
-      if (m == nullptr) throw std::bad_alloc();
-      m->next = nullptr;
-      m->source = source;
-      m->tag = tag;
-      m->size = static_cast<uint32_t>(status.size);
-      if (status.size > 0) std::memcpy(m->bytes, status.buffer, status.size);
+    } else if (message* const m = copy_of(status, source); LCI_LIKELY(m != nullptr)) {
       (first_ == nullptr ? first_ : last_->next) = m;
       last_ = m;
+    } else {
+      is_lost = true;
     }
   }
+  if (LCI_UNLIKELY(is_lost)) {
+    note_taken(rank);  // the sender's window has room again
+    throw std::bad_alloc();
+  }
   if (op == nullptr) return;
-  fill(op, source, tag, status.buffer, status.size, rank);
+  fill(op, source, static_cast<na_tag_t>(status.tag), status.buffer, status.size, rank);
   class_.finish(op, op->result);
   note_taken(rank);
 }
@@ -134,7 +144,7 @@ void unexpected_messages::receive(operation* op) {
   addr from{};
   class_.book->decode(m->source, &from);
   fill(op, m->source, m->tag, m->bytes, m->size, from.rank);
-  std::free(m);
+  release(m);
   class_.finish(op, op->result);
   if (class_.book->valid(from)) note_taken(from.rank);
 }

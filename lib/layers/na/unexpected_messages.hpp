@@ -20,7 +20,8 @@ namespace na {
 ///
 /// They have their own flow control, so that they block neither expected messages nor those of HG. A receiver stores at
 /// most `window` messages of a sender that no receive has matched. The sender counts its messages; the receiver reports
-/// matched ones to the sender, many at a time. A sender whose window is full waits; nothing is dropped.
+/// matched ones to the sender, many at a time. A sender whose window is full waits. A message is dropped only if the
+/// receiver has no memory to store it: its progress then returns an error, and the message no longer counts.
 class unexpected_messages final : public lci::comp_impl_t {
  public:
   static constexpr uint32_t window = 8192;  // messages
@@ -54,6 +55,9 @@ class unexpected_messages final : public lci::comp_impl_t {
     uint32_t size;
     char bytes[1];  // the first of `size` bytes
   };
+  /// Null without memory.
+  static message* copy_of(const lci::status_t& status, na_addr_t source);
+  static void release(message* m);
   /// Receives the reports of peers.
   class reports final : public lci::comp_impl_t {
    public:

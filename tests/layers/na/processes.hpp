@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <na.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,6 +72,11 @@ class process {
     if (std::fgets(text, sizeof text, output_) == nullptr) return "";
     text[std::strcspn(text, "\n")] = 0;
     return text;
+  }
+  /// Whether line() would return at once.
+  bool has_output() const {
+    pollfd pipe{fileno(output_), POLLIN, 0};
+    return poll(&pipe, 1, 0) == 1;
   }
   void kill(int signal) { ::kill(pid_, signal); }
   /// Waits for the process. Returns its exit status, or 1000 plus the number of the signal that has killed it.
