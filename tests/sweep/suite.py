@@ -5,8 +5,9 @@
 A scenario is first run without faults to count its calls. Then it is run repeatedly, each time as a job of its own in
 which another call fails at one of the ranks. The scenario checks its results itself (scene.hpp, flow.hpp); this script
 checks that the job ends, and not by a signal. Of many calls a sample is tried: evenly spread, always with the first
-ones, and the same in each run. With --all or LCI_TESTS_LONG=1 all calls are tried. For a failure the script prints the
-call, its backtrace, and a command that repeats the job.
+ones, and the same in each run. With --all or LCI_TESTS_LONG=1 all calls are tried, except for
+those that a wait repeats many times (plans.WHOLE_OF_OTHERS). For a failure the script prints the call, its backtrace,
+and a command that repeats the job.
 """
 
 import argparse
@@ -147,8 +148,10 @@ class Sweep:
                 n = int(counted.get(call, 0))
                 if self.options.what and call not in self.options.what:
                     continue
-                whole = self.options.all and n <= plans.WHOLE
-                for i in numbers(n, n if whole else sample, f"{title} {rank} {call}"):
+                tried = sample
+                if self.options.all:
+                    tried = n if n <= plans.WHOLE.get(call, plans.WHOLE_OF_OTHERS) else plans.LONG_SAMPLE
+                for i in numbers(n, tried, f"{title} {rank} {call}"):
                     for how in dict.fromkeys(errnos) if self.options.all else [errnos[i % len(errnos)]]:
                         yield f"{call}:{i}{how}", rank
 
