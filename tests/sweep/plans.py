@@ -4,9 +4,9 @@ A call's faults are texts that follow its name and number in LCI_TEST_SWEEP (fau
 calls from that one on; ":EIO": the errno with which it fails; "!": the fault may break the connection with the peer.
 """
 
-# With --all each call is tried, unless there are more of one kind than this: then a sample, `LONG_SAMPLE` of them. Other
-# calls than allocations are that many only where a wait repeats them until a message comes, each time with the same
-# effect; how often depends on the machine.
+# With --all each call is tried, unless there are more of one kind than this: then a sample, `LONG_SAMPLE` of them.
+# Other calls than allocations are that many only where a wait repeats them until a message comes, each time with the
+# same effect; how often depends on the machine.
 WHOLE = {"alloc": 2000}
 WHOLE_OF_OTHERS = 40
 LONG_SAMPLE = 24
