@@ -18,6 +18,7 @@ struct board {
   std::array<std::atomic<int>, 2> exceptions;  // number of exceptions thrown by progress()
   std::array<std::atomic<int>, 2> lost;        // the failure of the other rank was reported to this rank
   std::array<std::atomic<int>, 2> ended;       // the rank has ended its part of the scenario
+  std::array<std::atomic<int>, 2> flows;       // number of calls of flow() whose outcomes are none at first
   std::atomic<int> posted;
   std::atomic<int> broken;  // a peer failure was reported, caused by a fault that may break the connection
   std::array<std::array<std::atomic<outcome>, most_messages>, 2> outcomes;

@@ -36,6 +36,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
     if (me == sender) at(0, i).store(outcome::none);
     if (me == receiver) at(1, i).store(outcome::none);
   }
+  const int flow_number = page->flows[mine].fetch_add(1) + 1;
   int under_way = 0;
   const auto all_ended = [&] {
     for (lci::status_t s; !(s = lci::cq_pop(sent)).is_retry(); --under_way)
@@ -103,7 +104,8 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
   }
   disarm();
   if (me == receiver) arrive();  // by now the sender has stored all of its outcomes
-  if (me == receiver)
+  // A sender that lost this rank at the end of the scenario's first flow does not begin another one.
+  if (me == receiver && page->flows[static_cast<size_t>(sender)].load() == flow_number)
     for (int i = 0; i < n_messages; ++i) {
       const outcome there = at(0, i).load(), here = at(1, i).load();
       if (there == outcome::refused && here == outcome::good) fail("message %d has arrived although its post threw", i);
