@@ -251,9 +251,11 @@ void liveness::end_device(uint32_t number) {
 }
 
 bool liveness::give_up(int rank, uint32_t number) {
+  const bool was_met = met_[static_cast<size_t>(rank)].load(std::memory_order_relaxed);
+  meet(rank);
   std::lock_guard guard(mutex_);
   const auto at = watched_.find(rank);
-  if (at == watched_.end()) return true;
+  if (at == watched_.end()) return was_met;
   if (!at->second.connected || !at->second.reason.empty()) return false;
   // Connections of watchers don't say whose they are, so all receive it, and that rank handles it.
   std::string note(1, given_up);
