@@ -25,7 +25,7 @@ constexpr size_t largest_put_together = 1024;
 constexpr std::array<std::byte, frame_alignment> padding{};
 // Bytes of content that one call writes: during a call the socket can't take the receiver's acknowledgements, and what
 // has been written leaves the caches before the receiver reads it.
-constexpr size_t most_at_once = 68 << 10;
+constexpr size_t most_at_once = 512 << 10;
 
 /// A message as pieces of memory, including the frame's head.
 struct gathered {
