@@ -23,8 +23,8 @@ namespace {
 // Up to this size messages are assembled on the stack; longer ones are passed to the system in pieces.
 constexpr size_t largest_put_together = 1024;
 constexpr std::array<std::byte, frame_alignment> padding{};
-// Bytes of content that one call writes: during a call the socket can't take the receiver's acknowledgements, and what
-// has been written leaves the caches before the receiver reads it.
+// Bytes of content that one call writes. A longer call saves little, and during it the socket can't take the receiver's
+// acknowledgements.
 constexpr size_t most_at_once = 512 << 10;
 
 /// A message as pieces of memory, including the frame's head.
