@@ -25,7 +25,7 @@ constexpr size_t largest_put_together = 1024;
 constexpr std::array<std::byte, frame_alignment> padding{};
 // Bytes of content that one call writes. A longer call saves little, and during it the socket can't take the receiver's
 // acknowledgements.
-constexpr size_t most_at_once = 512 << 10;
+constexpr size_t most_at_once = 1 << 20;
 
 /// A message as pieces of memory, including the frame's head.
 struct gathered {
