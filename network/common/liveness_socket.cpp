@@ -29,6 +29,16 @@ int worth(const ifaddrs& i) {
   return (i.ifa_flags & IFF_LOOPBACK) != 0 ? 1 : 3;
 }
 
+/// Whether both addresses are of one host, which holds if they are equal apart from the port.
+bool same_host(const sockaddr_storage& a, const sockaddr_storage& b) {
+  if (a.ss_family != b.ss_family) return false;
+  const auto in = [](const sockaddr_storage& s) { return reinterpret_cast<const sockaddr_in&>(s).sin_addr.s_addr; };
+  const auto in6 = [](const sockaddr_storage& s) -> const in6_addr& {
+    return reinterpret_cast<const sockaddr_in6&>(s).sin6_addr;
+  };
+  return a.ss_family == AF_INET ? in(a) == in(b) : a.ss_family == AF_INET6 && IN6_ARE_ADDR_EQUAL(&in6(a), &in6(b));
+}
+
 }  // namespace
 
 socklen_t length_of(const sockaddr_storage& address) {
@@ -64,6 +74,20 @@ socket_handle listen_at(sockaddr_storage& address, int backlog) {
       getsockname(s.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
     return {};
   return s;
+}
+
+void prepare_for_messages(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  sockaddr_storage own{}, peer{};
+  socklen_t own_length = sizeof own, peer_length = sizeof peer;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length) != 0 ||
+      getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) != 0 || !same_host(own, peer))
+    return;
+  // A system's default may pace what is sent (BBR does), by timers and an estimate that falls when a process is
+  // interrupted. Within a host there is no network to protect. Each system has Reno, and allows it to each user.
+  static constexpr char reno[] = "reno";
+  setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof reno - 1);
 }
 
 bool may_pass(int error) {

@@ -41,6 +41,10 @@ socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::millisec
 /// The same keepalive for a connection that exists. No effect if `timeout` is 0.
 void watch_host(const socket_handle& s, std::chrono::milliseconds timeout);
 
+/// Prepares a connected socket that will carry messages: each leaves at once, and none is paced if the peer is on this
+/// host.
+void prepare_for_messages(int fd);
+
 /// Whether a connection attempt that failed with this error may succeed a moment later: there is no route to the host
 /// now, for example because a neighbour's cache entry has expired.
 bool may_pass(int error);

@@ -83,8 +83,7 @@ class device final : public remote_device, public bundling_device, public connec
   void end_turn(connection& c);  // under the connection's lock
   /// `partly`: the socket is full. The caller has the turn.
   enum class written : uint8_t { nothing, partly, whole, broken };
-  written write(connection& c, outgoing& next);
-  written write(connection& c, content_frame& frame);
+  written write(connection& c, batch& next);
   void list(connection& c);  // under the connection's lock
   void flush_all() {
     if (waiting_.any()) flush_listed();

@@ -103,7 +103,7 @@ errorcode_t device::move_own(const net_op& op) {
 errorcode_t device::send_content(connection& c, const content_frame& frame, size_t most, const request* asked) {
   std::list<outgoing> mine;
   mine.push_back({nullptr, frame});
-  bool alone, blocked;
+  bool alone, later;
   {
     std::lock_guard guard(c.lock);
     if (LCI_UNLIKELY(c.is_gone() || c.close_sent.load(std::memory_order_relaxed))) return errorcode_t::fatal;
@@ -112,8 +112,9 @@ errorcode_t device::send_content(connection& c, const content_frame& frame, size
       if (c.asked.size() >= connection::most_asked) return errorcode_t::retry_nomem;
       c.asked.push_back(*asked);
     }
-    alone = c.fd.load(std::memory_order_relaxed) >= 0 && !c.sending && c.waiting.empty();
-    blocked = c.blocked;
+    const bool more = more_comes_.load(std::memory_order_relaxed);
+    alone = c.fd.load(std::memory_order_relaxed) >= 0 && !c.sending && !more && c.waiting.empty();
+    later = c.blocked || (more && c.waiting.size() + 1 < batch::most);
     if (alone) {
       c.sending = true;
     } else {
@@ -122,10 +123,11 @@ errorcode_t device::send_content(connection& c, const content_frame& frame, size
     }
   }
   if (!alone) {
-    if (!blocked) flush(c);
+    if (!later) flush(c);
     return errorcode_t::posted;
   }
-  const written how = write(c, mine.front().content);
+  batch only(mine.front());
+  const written how = write(c, only);
   if (how == written::whole) return end_alone(c), errorcode_t::done;
   end_alone(c, mine, how == written::broken ? errno : 0);
   return errorcode_t::posted;

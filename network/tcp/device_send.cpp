@@ -23,9 +23,9 @@ namespace {
 // Up to this size messages are assembled on the stack; longer ones are passed to the system in pieces.
 constexpr size_t largest_put_together = 1024;
 constexpr std::array<std::byte, frame_alignment> padding{};
-// Bytes of content that one call writes: during a call the socket can't take the receiver's acknowledgements, and what
-// has been written leaves the caches before the receiver reads it.
-constexpr size_t most_at_once = 68 << 10;
+// Bytes of content that one call writes. A longer call saves little, and during it the socket can't take the receiver's
+// acknowledgements.
+constexpr size_t most_at_once = 1 << 20;
 
 /// A message as pieces of memory, including the frame's head.
 struct gathered {
@@ -191,31 +191,31 @@ void device::flush(connection& c) {
   }
   int error = 0;
   for (written so_far = written::nothing;;) {
-    outgoing* next = nullptr;
-    outgoing gone;
-    std::list<outgoing> dropped;
+    batch next;
+    std::list<outgoing> gone, dropped;
     {
       std::lock_guard guard(c.lock);
       if (LCI_UNLIKELY(so_far == written::broken)) break_off(c, error);
       c.first_is_taken = false;
-      if (so_far == written::whole) {
-        gone = std::move(c.waiting.front());
-        c.waiting.pop_front();
-      }
+      if (so_far != written::nothing)
+        while (!c.waiting.empty() && c.waiting.front().is_written())
+          gone.splice(gone.end(), c.waiting, c.waiting.begin());
       if (c.broken || c.is_gone())
         dropped.swap(c.waiting);
       else if (!c.waiting.empty() && so_far != written::partly)
-        next = &c.waiting.front();
-      if (next != nullptr)
+        next = batch(c.waiting);
+      if (!next.empty())
         c.first_is_taken = true;
       else
         end_turn(c);
     }
-    chunks_.give(std::move(gone.copied));
-    if (LCI_UNLIKELY(gone.content.context() != nullptr)) report_later(completed_, gone.content.context());
+    for (outgoing& o : gone) {
+      chunks_.give(std::move(o.copied));
+      if (LCI_UNLIKELY(o.content.context() != nullptr)) report_later(completed_, o.content.context());
+    }
     if (LCI_UNLIKELY(!dropped.empty())) drop(c, dropped);
-    if (next == nullptr) return;
-    so_far = write(c, *next);
+    if (next.empty()) return;
+    so_far = write(c, next);
     if (LCI_UNLIKELY(so_far == written::broken)) error = errno;
   }
 }
@@ -232,29 +232,25 @@ void device::end_turn(connection& c) {
   epoll_ctl(events_.get(), EPOLL_CTL_MOD, c.fd.load(std::memory_order_relaxed), &e);
 }
 
-device::written device::write(connection& c, outgoing& next) {
-  if (next.copied == nullptr) return write(c, next.content);
-  chunk& bytes = *next.copied;
+device::written device::write(connection& c, batch& next) {
   const int fd = c.fd.load(std::memory_order_relaxed);
-  const ssize_t n = bytes_of([&] { return ::send(fd, bytes.data(), bytes.size(), how); });
-  if (n < 0) return written::broken;
-  bytes.begin += static_cast<size_t>(n);
-  return bytes.empty() ? written::whole : written::partly;
-}
-
-device::written device::write(connection& c, content_frame& frame) {
-  const int fd = c.fd.load(std::memory_order_relaxed);
+  if (chunk* const bytes = next.copied()) {
+    const ssize_t n = bytes_of([&] { return ::send(fd, bytes->data(), bytes->size(), how); });
+    if (n < 0) return written::broken;
+    bytes->begin += static_cast<size_t>(n);
+    return bytes->empty() ? written::whole : written::partly;
+  }
+  batch::piece_list pieces;
   for (;;) {
-    auto pieces = frame.pieces();
-    size_t asked = 0;
-    for (iovec& piece : pieces) asked += piece.iov_len = std::min(piece.iov_len, most_at_once - asked);
     msghdr message{};
     message.msg_iov = pieces.data();
-    message.msg_iovlen = pieces.size();
+    message.msg_iovlen = next.gather(pieces, most_at_once);
+    size_t asked = 0;
+    for (size_t i = 0; i < message.msg_iovlen; ++i) asked += pieces[i].iov_len;
     const ssize_t n = bytes_of([&] { return sendmsg(fd, &message, how); });
     if (n < 0) return written::broken;
-    frame.advance(static_cast<size_t>(n));
-    if (frame.is_written()) return written::whole;
+    next.advance(static_cast<size_t>(n));
+    if (next.is_written()) return written::whole;
     if (static_cast<size_t>(n) < asked) return written::partly;
   }
 }

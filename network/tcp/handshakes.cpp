@@ -1,6 +1,5 @@
 #include "network/tcp/handshakes.hpp"
 
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -48,11 +47,6 @@ received receive_text(int fd, std::string& text, size_t size) {
 /// A new socket's buffer always has space for so few bytes.
 bool send_text(int fd, const std::string& text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(text.size());
-}
-
-void do_not_delay(int fd) {
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 std::string text_of_error(int error) {
@@ -104,7 +98,6 @@ void handshakes::try_to_connect(int rank) {
   // Without keepalive, which would also end a connection whose peer computes and does not read.
   a.socket = begin_to_connect(a.to.address, std::chrono::milliseconds(0));
   if (a.socket.get() < 0) return try_later(rank, errno);
-  do_not_delay(a.socket.get());
   if (!watch(a.socket.get(), EPOLLOUT, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_ADD))
     try_later(rank, errno);
 }
@@ -157,7 +150,7 @@ void handshakes::accept_all() {
       return;
     }
     if (callers_.size() >= static_cast<size_t>(n_ranks_) + spare_callers) continue;
-    do_not_delay(fd);
+    prepare_for_messages(fd);
     // A peer whose connection is dropped tries again.
     if (!watch(fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD)) continue;
     callers_.emplace(fd, caller{std::move(s), {}, clock::now()});
@@ -202,6 +195,7 @@ void handshakes::advance(int rank) {
     socklen_t length = sizeof error;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0) return try_later(rank, error);
+    prepare_for_messages(fd);
     hello h;
     h.request_secret = a.to.request_secret;
     h.rank = own_rank_;

@@ -3,9 +3,11 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <list>
 #include <memory>
 
 #include "network/tcp/chunk.hpp"
@@ -30,7 +32,12 @@ class content_frame {
   /// Context of the operation to complete when the frame is written, or nullptr.
   void* context() const { return context_; }
   bool is_written() const { return left_ == 0; }
-  void advance(size_t written) { left_ -= written; }
+  /// Accounts for `n` bytes that were written. Returns how many of them belong to what follows.
+  size_t advance(size_t n) {
+    const size_t own = std::min(left_, n);
+    left_ -= own;
+    return n - own;
+  }
 
   /// The pieces still to be written.
   std::array<iovec, 3> pieces() const {
@@ -57,6 +64,49 @@ class content_frame {
 struct outgoing {
   std::unique_ptr<chunk> copied;
   content_frame content;
+
+  bool is_written() const { return copied != nullptr ? copied->empty() : content.is_written(); }
+};
+
+/// What one call writes: a chunk, or the content frames that wait behind each other. Refers to entries of a list that
+/// stay there until they are written.
+class batch {
+ public:
+  /// Frames, of at most two pieces and padding each.
+  static constexpr size_t most = 8;
+
+  batch() = default;
+  explicit batch(outgoing& only) : n_(1) { entries_[0] = &only; }
+  explicit batch(std::list<outgoing>& waiting) {
+    for (outgoing& o : waiting) {
+      if (n_ == most || (n_ > 0 && o.copied != nullptr)) return;
+      entries_[n_++] = &o;
+      if (o.copied != nullptr) return;
+    }
+  }
+  bool empty() const { return n_ == 0; }
+  chunk* copied() const { return entries_[0]->copied.get(); }
+  bool is_written() const { return entries_[n_ - 1]->is_written(); }
+
+  using piece_list = std::array<iovec, 3 * most>;
+  /// Fills `pieces` with what is to be written of content frames, at most `limit` bytes. Returns the number of pieces.
+  size_t gather(piece_list& pieces, size_t limit) const {
+    size_t n = 0;
+    for (size_t i = 0; i < n_; ++i)
+      for (iovec piece : entries_[i]->content.pieces()) {
+        piece.iov_len = std::min(piece.iov_len, limit);
+        limit -= piece.iov_len;
+        if (piece.iov_len > 0) pieces[n++] = piece;
+      }
+    return n;
+  }
+  void advance(size_t written) {
+    for (size_t i = 0; i < n_; ++i) written = entries_[i]->content.advance(written);
+  }
+
+ private:
+  std::array<outgoing*, most> entries_{};
+  size_t n_ = 0;
 };
 
 }  // namespace lci::network::sockets

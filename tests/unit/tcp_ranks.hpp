@@ -45,6 +45,7 @@ struct recorder final : event_sink {
       throw std::runtime_error("a handler's");
     }
     messages.emplace_back(reinterpret_cast<const char*>(data), size);
+    if (on_message) on_message();
   }
   void on_complete(void* context) override { completed.push_back(context); }
   void on_remote_write(int peer, uint32_t imm) override {
@@ -58,6 +59,7 @@ struct recorder final : event_sink {
     failed.push_back(context);
   }
   bool throws = false;
+  std::function<void()> on_message;  // called by the handler
   std::vector<uint32_t> written;
   std::vector<void*> completed, failed;
   std::vector<int> ends;

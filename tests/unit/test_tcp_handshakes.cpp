@@ -1,10 +1,13 @@
 // Handshakes of devices of the tcp backend, with each other and with unknown clients.
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
@@ -226,4 +229,97 @@ TEST_CASE("a peer that drops some connections is connected in the end", "[unit]"
   until(accept_or_drop, {&a});
   CHECK(a.connections.count(1) == 1);
   CHECK(a.failures.empty());
+}
+
+namespace {
+
+/// One of the system's congestion control algorithms other than Reno; empty: there is none.
+std::string other_algorithm() {
+  std::ifstream allowed("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
+  for (std::string name; allowed >> name;)
+    if (name != "reno") return name;
+  return {};
+}
+
+std::string algorithm_of(int fd) {
+  char name[32] = "";
+  socklen_t size = sizeof name;
+  REQUIRE(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) == 0);
+  return name;
+}
+
+/// A socket that listens at `to`, and one with the source address `from` that has connected to it.
+struct socket_pair {
+  socket_pair(const char* from, const char* to) : to_address(to), from_address(from) {
+    REQUIRE(::bind(listener.get(), to_address.raw(), to_address.size) == 0);
+    REQUIRE(listen(listener.get(), 1) == 0);
+    socklen_t size = to_address.size;
+    REQUIRE(getsockname(listener.get(), to_address.raw(), &size) == 0);
+    REQUIRE(::bind(connecting.get(), from_address.raw(), from_address.size) == 0);
+    REQUIRE(connect(connecting.get(), to_address.raw(), to_address.size) == 0);
+    accepted = socket_handle(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    REQUIRE(accepted.get() >= 0);
+  }
+  struct address {
+    explicit address(const char* text) {
+      auto& v4 = reinterpret_cast<sockaddr_in&>(bytes);
+      auto& v6 = reinterpret_cast<sockaddr_in6&>(bytes);
+      const bool is_v4 = inet_pton(AF_INET, text, &v4.sin_addr) == 1;
+      if (!is_v4) REQUIRE(inet_pton(AF_INET6, text, &v6.sin6_addr) == 1);
+      bytes.ss_family = is_v4 ? AF_INET : AF_INET6;
+      size = length_of(bytes);
+    }
+    sockaddr* raw() { return reinterpret_cast<sockaddr*>(&bytes); }
+    sockaddr_storage bytes{};
+    socklen_t size = 0;
+  };
+  address to_address, from_address;
+  socket_handle listener = made(to_address), connecting = made(to_address), accepted;
+  static socket_handle made(const address& at) {
+    return socket_handle(socket(at.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
+};
+
+void use_algorithm(int fd, const std::string& name) {
+  if (name.empty()) return;
+  REQUIRE(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(), static_cast<socklen_t>(name.size())) == 0);
+}
+
+bool leaves_at_once(int fd) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &size) == 0 && value != 0;
+}
+
+}  // namespace
+
+TEST_CASE("connections between ranks of a host are not paced, and their messages leave at once", "[unit]") {
+  side a(0), b(3);
+  a.hands.begin(3, b.hands.own());
+  until([&] { return a.connections.size() == 1 && b.connections.size() == 1; }, {&a, &b});
+  for (const int fd : {a.connections[3].get(), b.connections[0].get()}) {
+    CHECK(algorithm_of(fd) == "reno");
+    CHECK(leaves_at_once(fd));
+  }
+}
+
+TEST_CASE("only connections within a host change their congestion control", "[unit]") {
+  const std::string other = other_algorithm();
+  if (other.empty()) WARN("this system has no algorithm but Reno: nothing can be seen to change");
+  const auto after = [&](const char* from, const char* to, bool accepting) {
+    socket_pair joined_pair(from, to);
+    const int fd = accepting ? joined_pair.accepted.get() : joined_pair.connecting.get();
+    use_algorithm(fd, other);
+    prepare_for_messages(fd);
+    CHECK(leaves_at_once(fd));
+    return algorithm_of(fd);
+  };
+  socket_pair::address local6("::1");
+  const bool has_ipv6 = ::bind(socket_pair::made(local6).get(), local6.raw(), local6.size) == 0;
+  if (!has_ipv6) WARN("this host has no ::1");
+  for (const bool accepting : {true, false}) {
+    CHECK(after("127.0.0.1", "127.0.0.1", accepting) == "reno");
+    CHECK(after("127.0.0.2", "127.0.0.1", accepting) == (other.empty() ? "reno" : other));
+    if (has_ipv6) CHECK(after("::1", "::1", accepting) == "reno");
+  }
 }

@@ -1,6 +1,5 @@
 #include "network/tcp/outside/introductions.hpp"
 
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -44,11 +43,6 @@ verdict refusal_of(auth theirs, auth ours) {
   return theirs == auth::munge ? verdict::has_no_munge : verdict::has_no_key;
 }
 
-void send_at_once(int fd) {
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
 }  // namespace
 
 bool send_short(int fd, const std::string& bytes) {
@@ -67,7 +61,7 @@ bool watch(int epoll, int fd, uint32_t events, uint64_t mark, bool is_new) {
 void introductions::add_caller(size_t listener, socket_handle socket) {
   while (callers_.size() >= most_callers) drop(callers_.begin());
   const int fd = socket.get();
-  send_at_once(fd);
+  prepare_for_messages(fd);
   if (!watch(events_, fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), true)) return;
   callers_.emplace_back();
   callers_.back().socket = std::move(socket);
@@ -165,7 +159,6 @@ void introductions::try_to_connect(uint32_t number) {
   const int fd = c.socket.get();
   if (fd < 0) return try_next_address(number, errno);
   c.at = call_state::step::connecting;
-  send_at_once(fd);
   if (!watch(events_, fd, EPOLLOUT, call_mark | number, true)) try_again(number, std::strerror(errno));
 }
 
@@ -211,6 +204,7 @@ void introductions::advance(uint32_t number) {
     socklen_t length = sizeof error;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0) return try_next_address(number, error);
+    prepare_for_messages(fd);
     c.what.fresh = new_nonce();
     c.first = encode(c.what);
     if (!send_short(fd, c.first)) return try_again(number, "it has closed the connection");
