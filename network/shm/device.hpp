@@ -85,6 +85,10 @@ class device final : public network::device {
   void leave_external_peers();
 
   LCI_NOINLINE errorcode_t inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size);
+  /// Whether the thread that has locked this lane may send through it. False: it was taken away meanwhile.
+  bool may_use(const out_lane& lane, int peer) const { return lane_of(thread_index(), peer) == &lane; }
+  LCI_NOINLINE errorcode_t inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload,
+                                                size_t size);
   LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);

@@ -159,8 +159,7 @@ class function<R(P...)> {
       const detail::span_of_chars room = detail::room_of(*c);
       writer w(room.data, room.size, true, {&e, nullptr});
       parameters::write(w, static_cast<const std::decay_t<const A&>&>(a)...);
-      detail::post(*c, w, detail::no_limit, nullptr);
-      if (!detail::wait(*c, limit_)) detail::cancel(*c, true);
+      if (!detail::post_and_wait(*c, w, limit_)) detail::cancel(*c, true);
       return detail::take_result<R>(*c);
     }
 

@@ -32,8 +32,20 @@ class pool {
   }
   void put(T* t) {
     std::lock_guard guard(lock_);
-    free_.push_back(t);
-    --in_use_;
+    put_locked(t);
+  }
+  /// Puts the object if `is_free()`, which runs under the pool's lock.
+  template <class IsFree>
+  bool put_if(T* t, IsFree is_free) {
+    std::lock_guard guard(lock_);
+    if (!is_free()) return false;
+    put_locked(t);
+    return true;
+  }
+  template <class F>
+  auto under_lock(F f) {
+    std::lock_guard guard(lock_);
+    return f();
   }
   size_t in_use() const {
     std::lock_guard guard(lock_);
@@ -57,6 +69,11 @@ class pool {
   }
 
  private:
+  void put_locked(T* t) {
+    free_.push_back(t);
+    --in_use_;
+  }
+
   mutable lci::spinlock lock_;
   std::vector<std::unique_ptr<T>> all_;
   std::vector<T*> free_;

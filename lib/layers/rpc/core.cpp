@@ -63,8 +63,8 @@ engine_core::engine_core(const std::string& url, const options& o)
     NA_Finalize(na_);
     throw resource_error("rpc::engine: the network has no further context");
   }
-  largest_request = NA_Msg_get_max_unexpected_size(na_);
-  largest_response = NA_Msg_get_max_expected_size(na_);
+  largest_request = std::min<size_t>(NA_Msg_get_max_unexpected_size(na_), mercury::largest_message);
+  largest_response = std::min<size_t>(NA_Msg_get_max_expected_size(na_), mercury::largest_message);
   char text[NA_MAX_ADDR_LEN] = "";
   na_addr_t self = NA_ADDR_NULL;
   NA_Addr_self(na_, &self);
@@ -161,20 +161,16 @@ void engine_core::define(const std::string& name, const signature_text& signatur
   made->signature = &signature;
   made->place = w;
   made->run = std::move(h);
-  const uint32_t id = mercury::function_table::id_of(name.c_str());
+  made->id = mercury::function_table::id_of(name.c_str());
   const std::lock_guard guard(functions_lock_);
-  const auto found = by_id_.find(id);
-  if (found != by_id_.end() && found->second->name != name)
-    throw invalid_argument_error("rpc::engine::define(\"" + name + "\"): \"" + found->second->name +
+  const local_function* const found = find(made->id);
+  if (found != nullptr && found->name != name)
+    throw invalid_argument_error("rpc::engine::define(\"" + name + "\"): \"" + found->name +
                                  "\" has the same id: rename one of them");
+  std::atomic<const local_function*>& first = by_id_[made->id % by_id_.size()];
+  made->next = first.load(std::memory_order_relaxed);
   local_.push_back(std::move(made));
-  by_id_[id] = local_.back().get();
-}
-
-const local_function* engine_core::find(uint32_t id, uint32_t name_hash) const {
-  std::lock_guard guard(functions_lock_);
-  const auto found = by_id_.find(id);
-  return found != by_id_.end() && found->second->name_hash == name_hash ? found->second : nullptr;
+  first.store(local_.back().get(), std::memory_order_release);  // R2
 }
 
 void engine_core::add_timer(outgoing& c, int64_t when_ns) {
@@ -206,8 +202,10 @@ void engine_core::expire_timers() {
       if (timers_.empty() || timers_.begin()->first > now) return;
       c = timers_.begin()->second;
       timers_.erase(timers_.begin());
-      c->has_timer.store(false, std::memory_order_relaxed);
-      c->ref();  // safe under the lock: another thread's finish() takes it before the call can be reused
+      c->ref();
+      // R1: pairs with A1, so a thread that then releases the call sees the reference. One that finds `true` there waits
+      // for the lock before the call can be reused.
+      c->has_timer.store(false, std::memory_order_release);
       next_timer_.store(timers_.empty() ? INT64_MAX : timers_.begin()->first, std::memory_order_relaxed);
     }
     c->give_up(outcome::timed_out);

@@ -3,6 +3,7 @@
 
 #include <na.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -12,7 +13,6 @@
 #include <set>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "lci/rpc.hpp"
@@ -30,10 +30,12 @@ namespace lci::rpc::detail {
 /// A function that this process executes for peers. Lives as long as the engine, since calls refer to it.
 struct local_function {
   std::string name;
+  uint32_t id;
   uint32_t name_hash;
   const signature_text* signature;
   where place;
   std::unique_ptr<handler> run;
+  const local_function* next = nullptr;  // in the same hash bucket
 };
 
 /// The state behind rpc::engine: calls, functions, queues, threads. Shared by the engine, its peers, bulks and calls.
@@ -94,7 +96,12 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
 
   const remote_function& declare(const std::string& name, const signature_text& signature);
   void define(const std::string& name, const signature_text& signature, std::unique_ptr<handler> h, where w);
-  const local_function* find(uint32_t id, uint32_t name_hash) const;
+  /// The latest function that was defined with this id, or null. Takes no lock.
+  const local_function* find(uint32_t id) const {
+    const local_function* f = by_id_[id % by_id_.size()].load(std::memory_order_acquire);  // A2: pairs with R2 in define()
+    while (f != nullptr && f->id != id) f = f->next;
+    return f;
+  }
 
   /// Queues a call whose arguments are complete for execution.
   void arrived(incoming* in);
@@ -160,8 +167,8 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   std::atomic<bool> detached_{false};  // close() is about to finalize the network
   std::atomic<bool> stops_{false};
 
-  mutable lci::spinlock functions_lock_;
-  std::unordered_map<uint32_t, const local_function*> by_id_;
+  lci::spinlock functions_lock_;                                  // guards defining and declaring
+  std::array<std::atomic<const local_function*>, 256> by_id_{};  // a hash table
   std::vector<std::unique_ptr<local_function>> local_;
   std::vector<std::unique_ptr<remote_function>> remote_;
 
