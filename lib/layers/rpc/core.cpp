@@ -17,9 +17,10 @@ constexpr int64_t drain_ns = 10'000'000'000;  // a peer that neither reads nor d
 /// The engine whose background thread or pool thread this is, and how many functions are nested on its stack.
 struct this_thread {
   const engine_core* works_for = nullptr;
+  const engine_core* executes = nullptr;  // the engine of the innermost function
   int depth = 0;
 };
-thread_local this_thread current;
+constinit thread_local this_thread current __attribute__((tls_model("initial-exec")));
 /// A function that waits for a call executes other functions meanwhile. This bounds the nesting, and so the stack.
 constexpr int deepest = 32;
 
@@ -124,10 +125,16 @@ bool engine_core::execute_one() {
 }
 
 void engine_core::execute(incoming* in) {
-  ++current.depth;
+  this_thread& here = current;
+  const engine_core* const outer = here.executes;
+  here.executes = this;
+  ++here.depth;
   in->called->run->execute(in);
-  --current.depth;
+  --here.depth;
+  here.executes = outer;
 }
+
+bool engine_core::is_executing_here() const { return current.executes == this; }
 
 void engine_core::arrived(incoming* in) {
   if (in->called->place == where::pool && workers_ != nullptr) {

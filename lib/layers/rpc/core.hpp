@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -76,6 +75,9 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   /// Counts a user of the network, also while the engine closes: for code that frees or answers.
   void enter() { users_.fetch_add(1, std::memory_order_seq_cst); }
   void leave() { users_.fetch_sub(1, std::memory_order_release); }
+  /// Whether the calling thread is executing a function of this engine. Then close() waits for it, so it may use the
+  /// network without enter().
+  bool is_executing_here() const;
   /// Whether the network exists. Valid between enter() and leave().
   bool has_network() const { return !detached_.load(std::memory_order_seq_cst); }
 
@@ -146,6 +148,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   [[noreturn]] LCI_COLD static void throw_closed();
   /// Whether the calling thread executes functions while it waits.
   bool executes_here() const;
+  bool has_timers() const { return next_timer_.load(std::memory_order_relaxed) != INT64_MAX; }
   int64_t until_timer(int64_t ns);
   void expire_timers();
   void execute(incoming* in);
@@ -201,20 +204,26 @@ int64_t now_ns();
 /// is_open(); otherwise close() has already released the network's resources.
 class answer_scope {
  public:
-  explicit answer_scope(engine_core& e) : core_(e) { e.enter(); }
-  ~answer_scope() { core_.leave(); }
+  explicit answer_scope(engine_core& e) : core_(e), is_user_(!e.is_executing_here()) {
+    if (is_user_) e.enter();
+  }
+  ~answer_scope() {
+    if (is_user_) core_.leave();
+  }
   answer_scope(const answer_scope&) = delete;
   answer_scope& operator=(const answer_scope&) = delete;
   bool is_open() const { return core_.has_network(); }
 
  private:
   engine_core& core_;
+  const bool is_user_;
 };
 
 template <class Done>
 bool engine_core::wait(int64_t limit_ns, Done done, bool executes) {
   // Some events come without a callback of the network, so a sleep ends at least this often.
   constexpr int64_t slice_ns = 100'000'000;
+  constexpr int most_between_polls = 64;  // functions
   if (done()) return true;
   const bool reads = !executes && pool_ > 0;
   const int64_t end = limit_ns > 0 ? now_ns() + limit_ns : INT64_MAX;
@@ -224,10 +233,12 @@ bool engine_core::wait(int64_t limit_ns, Done done, bool executes) {
     sleep = until_timer(sleep);
     mercury::deadline limit(static_cast<unsigned>((sleep + 999'999) / 1'000'000));
     lane_->wait(limit, [&] { return done() || (executes && has_work()) || (reads && !unread_.is_empty()); });
-    if (LCI_UNLIKELY(next_timer_.load(std::memory_order_relaxed) != INT64_MAX)) expire_timers();
+    if (LCI_UNLIKELY(has_timers())) expire_timers();
     if (done()) return true;
     if (reads) read_calls();
     if (executes && execute_one()) {
+      for (int n = 1; !done(); ++n)
+        if (limit_ns == 0 || n == most_between_polls || has_timers() || !execute_one()) break;
       if (done()) return true;
       if (limit_ns == 0) return false;
       continue;
