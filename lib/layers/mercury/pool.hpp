@@ -17,17 +17,14 @@ class pool {
   /// Takes a free object. If there is none, creates one with make(n), where n is the number of existing objects.
   template <class Make>
   T* take(Make make) {
+    return take(make, [](T&) {});
+  }
+  /// The same; calls taken(object) under the pool's lock.
+  template <class Make, class Taken>
+  T* take(Make make, Taken taken) {
     std::lock_guard guard(lock_);
-    if (free_.empty()) {
-      if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 16);
-      free_.reserve(all_.capacity());  // so that put() can't fail
-      all_.push_back(make(all_.size()));
-      ++in_use_;
-      return all_.back().get();
-    }
-    T* t = free_.back();
-    free_.pop_back();
-    ++in_use_;
+    T* const t = take_locked(make);
+    taken(*t);
     return t;
   }
   void put(T* t) {
@@ -69,6 +66,20 @@ class pool {
   }
 
  private:
+  template <class Make>
+  T* take_locked(Make& make) {
+    if (free_.empty()) {
+      if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 16);
+      free_.reserve(all_.capacity());  // so that put() can't fail
+      all_.push_back(make(all_.size()));
+      ++in_use_;
+      return all_.back().get();
+    }
+    T* t = free_.back();
+    free_.pop_back();
+    ++in_use_;
+    return t;
+  }
   void put_locked(T* t) {
     free_.push_back(t);
     --in_use_;

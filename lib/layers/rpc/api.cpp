@@ -32,24 +32,28 @@ const remote_function& declare(engine_core& e, const std::string& name, const si
 }
 
 call* begin_call(engine_core& e, const remote_function& f, void* peer) {
-  if (LCI_UNLIKELY(e.is_closed())) engine_core::entry refused(e);
-  outgoing* const c = e.take_call();
+  outgoing* const c = e.take_call_to_post();
   c->begin(&f, peer);
   return c;
 }
 
 span_of_chars room_of(call& c) { return of(c).room(); }
 
+namespace {
+struct posting_end {
+  outgoing& call;
+  ~posting_end() { call.end_posting(); }
+};
+}  // namespace
+
 void post(call& c, writer& arguments, int64_t deadline, std::unique_ptr<kept> owned) {
   outgoing& o = of(c);
+  const posting_end end{o};
   try {
-    const engine_core::entry use(o.owner);
     if (deadline != no_limit) o.owner.add_timer(o, now_ns() + deadline);
     o.post(arguments, std::move(owned));
   } catch (const std::bad_alloc&) {
     o.end_with(outcome::no_memory);
-  } catch (const invalid_argument_error&) {
-    o.end_with(outcome::closed);
   }
 }
 
@@ -77,14 +81,12 @@ bool wait(call& c, int64_t limit) {
 
 bool post_and_wait(call& c, writer& arguments, int64_t limit) {
   outgoing& o = of(c);
+  const posting_end end{o};
   try {
-    const engine_core::entry use(o.owner);
     o.post(arguments, nullptr);
     return wait_inside(o, limit);
   } catch (const std::bad_alloc&) {
     o.end_with(outcome::no_memory);
-  } catch (const invalid_argument_error&) {
-    o.end_with(outcome::closed);
   }
   return o.is_done();
 }
@@ -117,6 +119,7 @@ void throw_bad_result(const call& c, const char* why) {
 
 void release(call& c) {
   outgoing& o = of(c);
+  if (LCI_UNLIKELY(o.is_posting())) o.end_posting();  // an encoder has thrown
   if (LCI_UNLIKELY(!o.is_done())) cancel(c, false);
   if (LCI_UNLIKELY(o.has_timer.load(std::memory_order_acquire))) o.owner.remove_timer(o);  // set after the call's end
   o.unref();

@@ -238,6 +238,12 @@ void engine_core::refuse_arrived() {
   }
 }
 
+bool engine_core::any_is_posting() {
+  bool any = false;
+  calls.for_each([&any](const outgoing& c) { any |= c.is_posting(); });
+  return any;
+}
+
 bool engine_core::drain(int64_t ns) {
   const int64_t end = now_ns() + ns;
   for (;;) {
@@ -260,11 +266,12 @@ void engine_core::close() {
   const auto end_calls = [this] { for_each_call([](outgoing& c) { c.give_up(outcome::closed); }); };
   end_calls();
   if (background_.joinable()) background_.join();
-  while (users_.load(std::memory_order_seq_cst) != 0) {
+  while (users_.load(std::memory_order_seq_cst) != 0 || any_is_posting()) {
     end_calls();
     lane_->poll();
     lane_->wait(1, [] { return false; });
   }
+  end_calls();  // those that were posted after their thread was counted
   workers_.reset();
   const bool is_quiet = drain(drain_ns);
   NA_Direct_close(na_);

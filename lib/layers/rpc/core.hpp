@@ -116,6 +116,9 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
 
   /// Takes a call from the pool, which creates one if none is free.
   outgoing* take_call();
+  /// The same for a call of a function. Until its end_posting(), close() waits, so the calling thread may use the
+  /// network without an entry. Throws as the constructor of `entry` does.
+  outgoing* take_call_to_post();
   uint64_t first_cookie() const { return first_cookie_; }
   /// Wakes waiting threads after a call has ended outside of a callback of the network.
   void wake() {
@@ -156,6 +159,9 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   void read_calls();
   bool drain(int64_t ns);
   void refuse_arrived();
+  bool any_is_posting();
+  template <class Taken>
+  outgoing* take_call_and(Taken taken);
 
   na_class_t* na_ = nullptr;
   std::shared_ptr<mercury::lane> lane_;

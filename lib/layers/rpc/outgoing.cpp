@@ -306,12 +306,31 @@ void outgoing::free() {
   owner.calls.put(this);
 }
 
+template <class Taken>
+outgoing* engine_core::take_call_and(Taken taken) {
+  return calls.take(
+      [this](size_t number) {
+        auto made = std::make_unique<outgoing>(*this, static_cast<uint32_t>(number));
+        by_number_.put(number, made.get());
+        return made;
+      },
+      taken);
+}
+
 outgoing* engine_core::take_call() {
-  return calls.take([this](size_t number) {
-    auto made = std::make_unique<outgoing>(*this, static_cast<uint32_t>(number));
-    by_number_.put(number, made.get());
-    return made;
+  return take_call_and([](outgoing&) {});
+}
+
+outgoing* engine_core::take_call_to_post() {
+  // close() sets the flag before it takes the lock: it finds this call, or this thread finds the flag.
+  bool is_refused = false;
+  outgoing* const c = take_call_and([&](outgoing& taken) {
+    is_refused = closing_.load(std::memory_order_relaxed);
+    if (LCI_LIKELY(!is_refused)) taken.begin_posting();
   });
+  if (LCI_LIKELY(!is_refused)) return c;
+  calls.put(c);
+  throw_closed();
 }
 
 void engine_core::on_departure(na_addr_t peer) {
