@@ -79,9 +79,7 @@ class prepared_call<R, Parameters, Stored...> {
   /// Posts the call. Moves large arguments that were passed as rvalues instead of copying them. Throws what encoders
   /// throw, and lci::invalid_argument_error for misuse; the future throws all other failures.
   future<R> operator()() & { return has_large() ? post_large(engine_) : post_copy(engine_); }
-  future<R> operator()() && {
-    return has_large() ? post_large(std::move(engine_)) : post_copy(std::move(engine_));
-  }
+  future<R> operator()() && { return has_large() ? post_large(std::move(engine_)) : post_copy(std::move(engine_)); }
   /// The call as a node of a completion graph. Copies all arguments.
   call_node<R> node() const {
     using owning = prepared_call<R, Parameters, std::decay_t<Stored>...>;
@@ -101,11 +99,7 @@ class prepared_call<R, Parameters, Stored...> {
   /// `whom`: the peer's address, which owns no memory.
   prepared_call(std::shared_ptr<detail::engine_core> e, const detail::remote_function* f, void* whom,
                 std::tuple<Stored...>&& arguments, int64_t deadline = detail::no_limit)
-      : engine_(std::move(e)),
-        what_(f),
-        whom_(whom),
-        arguments_(std::move(arguments)),
-        deadline_(deadline) {}
+      : engine_(std::move(e)), what_(f), whom_(whom), arguments_(std::move(arguments)), deadline_(deadline) {}
   bool has_large() const {
     return std::apply(
         [](const auto&... a) {

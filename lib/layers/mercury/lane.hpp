@@ -134,8 +134,8 @@ class lane {
   /// A thread that is about to sleep, or sleeps, as a follower. Holds the lock from its construction until it sleeps.
   ///
   /// No wake-up is lost: the follower increments the count (F1) before it checks done() and whether there is a leader.
-  /// The leader reads the count (F2) after its callbacks, or when it gives up leadership. Both are read-modify-writes of
-  /// one word. If F2 is first, F1 synchronizes with it, so the follower sees the effects of the callbacks. If F1 is
+  /// The leader reads the count (F2) after its callbacks, or when it gives up leadership. Both are read-modify-writes
+  /// of one word. If F2 is first, F1 synchronizes with it, so the follower sees the effects of the callbacks. If F1 is
   /// first, the leader sees the follower, and takes the lock, so it notifies after the follower has begun to sleep.
   class follower {
    public:

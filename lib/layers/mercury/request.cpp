@@ -109,10 +109,15 @@ hg_return_t request::send() {
   h.cookie = cookie;
   if (extra_ == nullptr)
     h.payload = static_cast<uint16_t>(arguments);
-  else if (const hg_return_t result = expose_arguments(h); result != HG_SUCCESS) return result;
+  else if (const hg_return_t result = expose_arguments(h); result != HG_SUCCESS)
+    return result;
   seal(h, request_.get());
   pending_.store(1, std::memory_order_relaxed);
-  ref();  // for the answer
+  // For the answer. The holder of the only reference needs no read-modify-write.
+  if (LCI_LIKELY(refs_.load(std::memory_order_acquire) == 1))
+    refs_.store(2, std::memory_order_relaxed);
+  else
+    ref();
   awaited_from_.store(address, std::memory_order_relaxed);
   awaited_.store(cookie, std::memory_order_release);  // NA orders it before its check of the address
   const size_t size = sizeof h + h.payload;

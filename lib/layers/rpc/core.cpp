@@ -210,8 +210,8 @@ void engine_core::expire_timers() {
       c = timers_.begin()->second;
       timers_.erase(timers_.begin());
       c->ref();
-      // R1: pairs with A1, so a thread that then releases the call sees the reference. One that finds `true` there waits
-      // for the lock before the call can be reused.
+      // R1: pairs with A1, so a thread that then releases the call sees the reference. One that finds `true` there
+      // waits for the lock before the call can be reused.
       c->has_timer.store(false, std::memory_order_release);
       next_timer_.store(timers_.empty() ? INT64_MAX : timers_.begin()->first, std::memory_order_relaxed);
     }

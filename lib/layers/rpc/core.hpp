@@ -100,7 +100,8 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   void define(const std::string& name, const signature_text& signature, std::unique_ptr<handler> h, where w);
   /// The latest function that was defined with this id, or null. Takes no lock.
   const local_function* find(uint32_t id) const {
-    const local_function* f = by_id_[id % by_id_.size()].load(std::memory_order_acquire);  // A2: pairs with R2 in define()
+    const local_function* f =
+        by_id_[id % by_id_.size()].load(std::memory_order_acquire);  // A2: pairs with R2 in define()
     while (f != nullptr && f->id != id) f = f->next;
     return f;
   }
@@ -176,7 +177,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   std::atomic<bool> detached_{false};  // close() is about to finalize the network
   std::atomic<bool> stops_{false};
 
-  lci::spinlock functions_lock_;                                  // guards defining and declaring
+  lci::spinlock functions_lock_;                                 // guards defining and declaring
   std::array<std::atomic<const local_function*>, 256> by_id_{};  // a hash table
   std::vector<std::unique_ptr<local_function>> local_;
   std::vector<std::unique_ptr<remote_function>> remote_;

@@ -68,8 +68,7 @@ hg_return_t incoming::fetch(const request_header& h) {
   if (arguments > owner.largest) return HG_SIZE_ERROR;
   fetched_.reset(new (std::nothrow) char[arguments]);
   if (fetched_ == nullptr) return HG_NOMEM_ERROR;
-  const hg_return_t result =
-      fetch_.start(na, owner.context(), fetched_.get(), source, on_arguments, this);
+  const hg_return_t result = fetch_.start(na, owner.context(), fetched_.get(), source, on_arguments, this);
   return result == HG_SUCCESS ? HG_TIMEOUT : result;
 }
 

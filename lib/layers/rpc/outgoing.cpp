@@ -228,7 +228,7 @@ void outgoing::add_part(const response_header& h, const char* payload) {
 void outgoing::end(outcome o) {
   outcome_ = o;
   if (LCI_UNLIKELY(has_timer.load(std::memory_order_acquire))) owner.remove_timer(*this);  // A1: see expire_timers()
-  continuation* const waiting = state_.exchange(&done_mark, std::memory_order_acq_rel);  // D1
+  continuation* const waiting = state_.exchange(&done_mark, std::memory_order_acq_rel);    // D1
   if (waiting != nullptr) owner.soon(waiting);
 }
 

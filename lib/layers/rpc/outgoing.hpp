@@ -47,7 +47,7 @@ class outgoing final : public call {
   void begin(const remote_function* f, na_addr_t peer);
   /// See engine_core::take_call_to_post().
   void begin_posting() { is_posting_.store(true, std::memory_order_relaxed); }
-  void end_posting() { is_posting_.store(false, std::memory_order_release); }  // R2: pairs with A2
+  void end_posting() { is_posting_.store(false, std::memory_order_release); }      // R2: pairs with A2
   bool is_posting() const { return is_posting_.load(std::memory_order_acquire); }  // A2
   span_of_chars room() { return {request_.get() + sizeof(mercury::request_header), request_room_}; }
   void post(writer& arguments, std::unique_ptr<kept> owned);
@@ -151,7 +151,7 @@ class outgoing final : public call {
   bool is_queued_ = false;  // NA has queued the send
 
   outcome outcome_ = outcome::answered;
-  std::atomic<uint64_t> awaited_{0};           // cookie of the call while it has not ended, else 0
+  std::atomic<uint64_t> awaited_{0};  // cookie of the call while it has not ended, else 0
   std::atomic<na_addr_t> awaited_from_{NA_ADDR_NULL};
   std::atomic<continuation*> state_{nullptr};  // null, the continuation to run at the end, or done_mark()
   std::atomic<uint32_t> refs_{0};

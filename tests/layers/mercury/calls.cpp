@@ -20,7 +20,8 @@ void call_each(const hg& h, na_addr_t server) {
 
 /// Arguments of sizes around the largest message, and larger.
 void call_with_long_arguments(const hg& h, na_addr_t server) {
-  for (size_t size : {0, 1, 3000, 3900, 4020, 4030, 4031, 4032, 4033, 4034, 4040, 4054, 4055, 4056, 4096, 5000, 100000, 10000000}) {
+  for (size_t size :
+       {0, 1, 3000, 3900, 4020, 4030, 4031, 4032, 4033, 4034, 4040, 4054, 4055, 4056, 4096, 5000, 100000, 10000000}) {
     std::string text(size, 'a');
     number_t expected{0}, out{};
     for (size_t i = 0; i < size; ++i) {
