@@ -61,8 +61,6 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
       after_send(*lane);
       return errorcode_t::done;
     }
-    if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_line)
-      return inject_among_threads(*lane, peer, head, payload, size);
   }
   return inject_slowly(peer, head, payload, size);
 }
@@ -91,6 +89,9 @@ errorcode_t device::inject_other_size(out_lane& lane, message_head head, const v
 }
 
 errorcode_t device::inject_slowly(int peer, message_head head, const void* payload, size_t size) {
+  out_lane* const lane = lane_of(thread_index(), peer);
+  if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_line)
+    return inject_among_threads(*lane, peer, head, payload, size);
   return network::device::inject(peer, head, payload, size);
 }
 
@@ -293,11 +294,18 @@ bool device::prepare_answer(in_lane& lane) {
   const int thread = thread_index_if_known();
   out_lane* const back = thread >= 0 ? lane_of(thread, lane.source()) : nullptr;
   if (back == nullptr) return false;
-  std::unique_lock guard(back->lock, std::defer_lock);
-  if (back->shared_by_threads && !(guard.try_lock() && may_use(*back, lane.source()))) return false;
+  if (LCI_UNLIKELY(back->shared_by_threads)) return prepare_answer_among_threads(lane, *back);
   if (lane.own() && back->index() == lane.index()) return false;  // the thread's message to itself
   if (!lane.is_answered(back->sent())) return false;
   back->prefetch_next();
+  return true;
+}
+
+bool device::prepare_answer_among_threads(in_lane& lane, out_lane& back) {
+  if (!back.lock.try_lock()) return false;
+  std::lock_guard guard(back.lock, std::adopt_lock);
+  if (!may_use(back, lane.source()) || !lane.is_answered(back.sent())) return false;
+  back.prefetch_next();
   return true;
 }
 

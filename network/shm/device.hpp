@@ -134,6 +134,7 @@ class device final : public network::device {
   /// If the waiting message will probably be answered, as the last one was, prefetches the slot for the answer, which
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
+  LCI_NOINLINE bool prepare_answer_among_threads(in_lane& lane, out_lane& back);
   bool anything_ready() const;
   template <class F>
   bool any_lane(F f) const;
