@@ -65,6 +65,17 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
   return inject_slowly(peer, head, payload, size);
 }
 
+// To an external peer, or by a thread that has no lane of its own.
+errorcode_t device::inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload,
+                                         size_t size) {
+  if (!lane.lock.try_lock()) return errorcode_t::retry_lock;
+  std::lock_guard guard(lane.lock, std::adopt_lock);
+  if (LCI_UNLIKELY(!may_use(lane, peer))) return errorcode_t::retry_lock;
+  if (context_.is_external(peer) && context_.has_failed(peer)) return errorcode_t::fatal;
+  if (LCI_UNLIKELY(!lane.has_room())) return no_room(lane, peer);
+  return inject_other_size(lane, head, payload, size);
+}
+
 // A separate function: inlined it would make inject() save registers.
 errorcode_t device::inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size) {
   if (size == 0)
@@ -78,6 +89,9 @@ errorcode_t device::inject_other_size(out_lane& lane, message_head head, const v
 }
 
 errorcode_t device::inject_slowly(int peer, message_head head, const void* payload, size_t size) {
+  out_lane* const lane = lane_of(thread_index(), peer);
+  if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_line)
+    return inject_among_threads(*lane, peer, head, payload, size);
   return network::device::inject(peer, head, payload, size);
 }
 
@@ -91,7 +105,7 @@ errorcode_t device::send(const net_op& op) {
   if (LCI_UNLIKELY(lane->shared_by_threads)) {
     if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
     std::lock_guard guard(lane->lock, std::adopt_lock);
-    if (LCI_UNLIKELY(lane_of(thread_index(), op.peer) != lane)) return errorcode_t::retry_lock;  // taken away meanwhile
+    if (LCI_UNLIKELY(!may_use(*lane, op.peer))) return errorcode_t::retry_lock;
     if (context_.is_external(op.peer) && context_.has_failed(op.peer)) return errorcode_t::fatal;
     return push(*lane, op, size);
   }
@@ -278,11 +292,20 @@ bool device::look_at_left(in_lane& lane, poller& me) {
 
 bool device::prepare_answer(in_lane& lane) {
   const int thread = thread_index_if_known();
-  const out_lane* back = thread >= 0 ? lane_of(thread, lane.source()) : nullptr;
-  if (back == nullptr || back->shared_by_threads) return false;
+  out_lane* const back = thread >= 0 ? lane_of(thread, lane.source()) : nullptr;
+  if (back == nullptr) return false;
+  if (LCI_UNLIKELY(back->shared_by_threads)) return prepare_answer_among_threads(lane, *back);
   if (lane.own() && back->index() == lane.index()) return false;  // the thread's message to itself
   if (!lane.is_answered(back->sent())) return false;
   back->prefetch_next();
+  return true;
+}
+
+bool device::prepare_answer_among_threads(in_lane& lane, out_lane& back) {
+  if (!back.lock.try_lock()) return false;
+  std::lock_guard guard(back.lock, std::adopt_lock);
+  if (!may_use(back, lane.source()) || !lane.is_answered(back.sent())) return false;
+  back.prefetch_next();
   return true;
 }
 

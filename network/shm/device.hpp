@@ -85,6 +85,10 @@ class device final : public network::device {
   void leave_external_peers();
 
   LCI_NOINLINE errorcode_t inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size);
+  /// Whether the thread that has locked this lane may send through it. False: it was taken away meanwhile.
+  bool may_use(const out_lane& lane, int peer) const { return lane_of(thread_index(), peer) == &lane; }
+  LCI_NOINLINE errorcode_t inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload,
+                                                size_t size);
   LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
@@ -130,6 +134,7 @@ class device final : public network::device {
   /// If the waiting message will probably be answered, as the last one was, prefetches the slot for the answer, which
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
+  LCI_NOINLINE bool prepare_answer_among_threads(in_lane& lane, out_lane& back);
   bool anything_ready() const;
   template <class F>
   bool any_lane(F f) const;

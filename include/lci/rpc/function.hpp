@@ -57,7 +57,7 @@ class call_node {
         graph_node_mark_complete(static_cast<graph_node_t>(static_cast<shared_state*>(c2)->node));
       };
     }
-    future<R> post() override { return call.post_copy(); }
+    future<R> post() override { return call.post_copy(call.engine_); }
     const Call call;
   };
   explicit call_node(std::shared_ptr<shared_state> s) : shared_(std::move(s)) {}
@@ -78,16 +78,8 @@ class prepared_call<R, Parameters, Stored...> {
   }
   /// Posts the call. Moves large arguments that were passed as rvalues instead of copying them. Throws what encoders
   /// throw, and lci::invalid_argument_error for misuse; the future throws all other failures.
-  future<R> operator()() {
-    if (!has_large()) return post_copy();
-    detail::call_ptr c(detail::begin_call(*engine_, *what_, whom_.address_for(*engine_)));
-    auto owned = std::make_unique<detail::kept_arguments<std::tuple<Stored...>>>(std::move(arguments_));
-    const detail::span_of_chars room = detail::room_of(*c);
-    writer w(room.data, room.size, !(std::is_reference_v<Stored> || ...), {engine_.get(), nullptr});
-    Parameters::write_tuple(w, owned->values);
-    detail::post(*c, w, deadline_, std::move(owned));
-    return {engine_, std::move(c)};
-  }
+  future<R> operator()() & { return has_large() ? post_large(engine_) : post_copy(engine_); }
+  future<R> operator()() && { return has_large() ? post_large(std::move(engine_)) : post_copy(std::move(engine_)); }
   /// The call as a node of a completion graph. Copies all arguments.
   call_node<R> node() const {
     using owning = prepared_call<R, Parameters, std::decay_t<Stored>...>;
@@ -104,13 +96,10 @@ class prepared_call<R, Parameters, Stored...> {
   template <class, class...>
   friend class prepared_call;
 
-  prepared_call(std::shared_ptr<detail::engine_core> e, const detail::remote_function* f, peer whom,
+  /// `whom`: the peer's address, which owns no memory.
+  prepared_call(std::shared_ptr<detail::engine_core> e, const detail::remote_function* f, void* whom,
                 std::tuple<Stored...>&& arguments, int64_t deadline = detail::no_limit)
-      : engine_(std::move(e)),
-        what_(f),
-        whom_(std::move(whom)),
-        arguments_(std::move(arguments)),
-        deadline_(deadline) {}
+      : engine_(std::move(e)), what_(f), whom_(whom), arguments_(std::move(arguments)), deadline_(deadline) {}
   bool has_large() const {
     return std::apply(
         [](const auto&... a) {
@@ -118,18 +107,28 @@ class prepared_call<R, Parameters, Stored...> {
         },
         arguments_);
   }
-  future<R> post_copy() const {
-    detail::call_ptr c(detail::begin_call(*engine_, *what_, whom_.address_for(*engine_)));
+  /// `e` is the engine, which the future shares.
+  future<R> post_large(std::shared_ptr<detail::engine_core> e) {
+    detail::call_ptr c(detail::begin_call(*e, *what_, whom_));
+    auto owned = std::make_unique<detail::kept_arguments<std::tuple<Stored...>>>(std::move(arguments_));
     const detail::span_of_chars room = detail::room_of(*c);
-    writer w(room.data, room.size, false, {engine_.get(), nullptr});
+    writer w(room.data, room.size, !(std::is_reference_v<Stored> || ...), {e.get(), nullptr});
+    Parameters::write_tuple(w, owned->values);
+    detail::post(*c, w, deadline_, std::move(owned));
+    return {std::move(e), std::move(c)};
+  }
+  future<R> post_copy(std::shared_ptr<detail::engine_core> e) const {
+    detail::call_ptr c(detail::begin_call(*e, *what_, whom_));
+    const detail::span_of_chars room = detail::room_of(*c);
+    writer w(room.data, room.size, false, {e.get(), nullptr});
     Parameters::write_tuple(w, arguments_);
     detail::post(*c, w, deadline_, nullptr);
-    return {engine_, std::move(c)};
+    return {std::move(e), std::move(c)};
   }
 
   std::shared_ptr<detail::engine_core> engine_;
   const detail::remote_function* what_;
-  peer whom_;
+  void* whom_;
   std::tuple<Stored...> arguments_;
   int64_t deadline_;
 };
@@ -159,8 +158,7 @@ class function<R(P...)> {
       const detail::span_of_chars room = detail::room_of(*c);
       writer w(room.data, room.size, true, {&e, nullptr});
       parameters::write(w, static_cast<const std::decay_t<const A&>&>(a)...);
-      detail::post(*c, w, detail::no_limit, nullptr);
-      if (!detail::wait(*c, limit_)) detail::cancel(*c, true);
+      if (!detail::post_and_wait(*c, w, limit_)) detail::cancel(*c, true);
       return detail::take_result<R>(*c);
     }
 
@@ -187,7 +185,8 @@ class function<R(P...)> {
   template <class... A>
   prepared_call<R, parameters, A...> call_x(const peer& whom, A&&... a) const {
     static_assert(parameters::template check<std::decay_t<A>...>());
-    return {engine_, &valid(), whom, std::tuple<A...>(std::forward<A>(a)...)};
+    const detail::remote_function& f = valid();
+    return {engine_, &f, whom.address_for(*engine_), std::tuple<A...>(std::forward<A>(a)...)};
   }
 
  private:

@@ -61,6 +61,8 @@ LCI_API span_of_chars room_of(call& c);
 LCI_API void post(call& c, writer& arguments, int64_t deadline, std::unique_ptr<kept> owned);
 /// Waits at most `limit` ns. Returns whether the call is complete.
 LCI_API bool wait(call& c, int64_t limit);
+/// post() without a deadline, then wait().
+LCI_API bool post_and_wait(call& c, writer& arguments, int64_t limit);
 LCI_API bool is_done(const call& c);
 /// Ends the call with cancelled_error or timeout_error, unless it is complete.
 LCI_API void cancel(call& c, bool is_timeout);

@@ -19,12 +19,13 @@ class argument_fetch {
   /// `operations`: the owner's count of operations of the network whose callbacks have not run.
   explicit argument_fetch(std::atomic<uint32_t>& operations) : operations_(operations) {}
 
-  /// Reads the caller's serialized memory handle, which is the payload of the request. HG_PROTOCOL_ERROR if it is
-  /// damaged.
-  hg_return_t open(na_class_t* na, const void* handle, size_t size);
-  /// Starts to get `size` bytes into `buffer`; NA then calls `callback`. `check` is the checksum from the request.
-  hg_return_t start(na_class_t* na, na_context_t* context, void* buffer, size_t size, na_addr_t source, uint32_t check,
-                    na_cb_t callback, void* arg);
+  /// Reads the payload of the request: the size of the arguments, their checksum and the caller's serialized memory
+  /// handle. HG_PROTOCOL_ERROR if it is damaged.
+  hg_return_t open(na_class_t* na, const char* payload, size_t size);
+  /// Bytes of the arguments. After open().
+  size_t arguments() const { return size_; }
+  /// Starts to get the arguments into `buffer`; NA then calls `callback`.
+  hg_return_t start(na_class_t* na, na_context_t* context, void* buffer, na_addr_t source, na_cb_t callback, void* arg);
   /// To be called first in the callback: the result of the get, after the checksum has been verified.
   hg_return_t result(const na_cb_info* info) const;
   /// Frees NA's handles.

@@ -49,16 +49,15 @@ hg_return_t call::accept() {
 
 hg_return_t call::open_request() {
   request_header h;
-  if (const hg_return_t result = open(input_.get(), size_, true, h); result != HG_SUCCESS) return result;
+  if (const hg_return_t result = open(input_.get(), size_, h); result != HG_SUCCESS) return result;
   cookie_ = h.cookie;
   called = owner.functions.find(h.id);
   if (called == nullptr || called->name_hash != h.name_hash || called->execute == nullptr) return HG_NO_MATCH;
-  arguments = h.arguments;
   if ((h.flags & arguments_are_elsewhere) != 0) {
     const hg_return_t result = fetch(h);
     return result == HG_SUCCESS ? HG_TIMEOUT : result;
   }
-  if (h.arguments != h.payload) return HG_PROTOCOL_ERROR;
+  arguments = h.payload;
   arguments_at = input_.get() + sizeof h;
   set_alive(true);
   return HG_SUCCESS;
@@ -68,9 +67,10 @@ hg_return_t call::fetch(const request_header& h) {
   na_class_t* const na = owner.network->na();
   if (const hg_return_t result = fetch_.open(na, input_.get() + sizeof h, h.payload); result != HG_SUCCESS)
     return result;
+  arguments = fetch_.arguments();
   extra_ = hg_proc_buf_alloc(arguments);
   if (extra_ == nullptr) return HG_NOMEM_ERROR;
-  return fetch_.start(na, owner.network->context(), extra_, arguments, source, h.elsewhere_check, on_arguments, this);
+  return fetch_.start(na, owner.network->context(), extra_, source, on_arguments, this);
 }
 
 na_return_t call::on_arguments(const na_cb_info* info) {
@@ -114,7 +114,7 @@ hg_return_t call::send(hg_return_t result, size_t payload) {
   is_answered_ = true;
   response_header h;
   h.result = result;
-  h.payload = static_cast<uint32_t>(payload);
+  h.payload = static_cast<uint16_t>(payload);
   h.cookie = cookie_;
   if (caller_ != nullptr) {
     std::memcpy(output_.get(), &h, sizeof h);  // without a checksum, as the message does not leave the process
@@ -157,7 +157,8 @@ void call::sent(hg_return_t result) {
 }
 
 void call::unref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // The holder of the only reference needs no read-modify-write.
+  if (refs_.load(std::memory_order_acquire) != 1 && refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   set_alive(false);
   fetch_.free(owner.network->na());
   if (extra_ != nullptr) hg_proc_buf_free(extra_);

@@ -47,7 +47,7 @@ void lane::run_callbacks() {
 
 void lane::follower::sleep(unsigned ms) {
   // If the leader returned before this thread incremented the count, it has not woken this thread.
-  if (!lane_.leads_.load(std::memory_order_acquire)) return;
+  if ((lane_.threads_.load(std::memory_order_acquire) & leader) == 0) return;
   lane_.changed_.wait_for(lock_, std::chrono::milliseconds(ms));
 }
 

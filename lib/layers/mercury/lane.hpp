@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "lib/base/cpu.hpp"
+#include "lib/layers/na/direct.hpp"
 
 namespace mercury {
 
@@ -47,7 +48,7 @@ class lane {
   /// Makes progress and runs callbacks of completed operations, unless another thread is the leader.
   void poll() {
     if (!try_lead()) return;
-    NA_Progress(na_, context_, 0);
+    NA_Direct_poll(na_, context_);
     run_callbacks();
     stop_leading();
   }
@@ -89,12 +90,16 @@ class lane {
  private:
   lane(na_class_t* na, na_context_t* context) : na_(na), context_(context) {}
 
+  // Bit 0 of `threads_`: there is a leader. The other bits: the number of followers.
+  static constexpr uint32_t leader = 1, one_follower = 2;
+
   bool try_lead() {
-    return !leads_.load(std::memory_order_relaxed) && !leads_.exchange(true, std::memory_order_acquire);  // A1
+    return (threads_.load(std::memory_order_relaxed) & leader) == 0 &&
+           (threads_.fetch_or(leader, std::memory_order_acquire) & leader) == 0;  // A1: pairs with F2
   }
   void stop_leading() {
-    leads_.store(false, std::memory_order_release);  // R1: pairs with A1
-    wake_followers();
+    if (events_.load(std::memory_order_relaxed)) events_.store(false, std::memory_order_relaxed);
+    if (LCI_UNLIKELY(threads_.fetch_sub(leader, std::memory_order_acq_rel) != leader)) wake();  // F2
   }
 
   template <class Done>
@@ -104,9 +109,9 @@ class lane {
     constexpr int polls = 64;  // between two reads of the clock
     constexpr int64_t longest_ns = 50'000;
     for (int i = 1;; ++i) {
-      if (NA_Progress(na_, context_, 0) == NA_SUCCESS) run_callbacks();
+      if (NA_Direct_poll(na_, context_) == NA_SUCCESS) run_callbacks();
+      if (done()) return true;  // stop_leading() wakes the followers
       wake_after_event();
-      if (done()) return true;
       if (i % polls != 0) continue;
       if (limit.elapsed_ns() > longest_ns) break;
       sched_yield();  // the peer process may need this processor
@@ -129,16 +134,15 @@ class lane {
   /// A thread that is about to sleep, or sleeps, as a follower. Holds the lock from its construction until it sleeps.
   ///
   /// No wake-up is lost: the follower increments the count (F1) before it checks done() and whether there is a leader.
-  /// The leader reads the count (F2) after its callbacks, or after it has given up leadership. Both are
-  /// read-modify-writes of one word. If F2 is first, F1 synchronizes with it, so the follower sees the effects of the
-  /// callbacks. If F1 is first, the leader sees the follower, and takes the lock, so it notifies after the follower has
-  /// begun to sleep.
+  /// The leader reads the count (F2) after its callbacks, or when it gives up leadership. Both are read-modify-writes
+  /// of one word. If F2 is first, F1 synchronizes with it, so the follower sees the effects of the callbacks. If F1 is
+  /// first, the leader sees the follower, and takes the lock, so it notifies after the follower has begun to sleep.
   class follower {
    public:
     explicit follower(lane& l) : lane_(l), lock_(l.lock_) {
-      l.followers_.fetch_add(1, std::memory_order_acq_rel);
+      l.threads_.fetch_add(one_follower, std::memory_order_acq_rel);
     }  // F1
-    ~follower() { lane_.followers_.fetch_sub(1, std::memory_order_relaxed); }
+    ~follower() { lane_.threads_.fetch_sub(one_follower, std::memory_order_relaxed); }
     void sleep(unsigned ms);
 
    private:
@@ -146,7 +150,7 @@ class lane {
     std::unique_lock<std::mutex> lock_;
   };
   void wake_followers() {
-    if (LCI_UNLIKELY(followers_.fetch_add(0, std::memory_order_acq_rel) != 0)) wake();  // F2
+    if (LCI_UNLIKELY(threads_.fetch_add(0, std::memory_order_acq_rel) >= one_follower)) wake();  // F2
   }
   void wake_after_event() {
     if (!events_.load(std::memory_order_relaxed)) return;
@@ -157,9 +161,8 @@ class lane {
 
   na_class_t* const na_;
   na_context_t* const context_;
-  std::atomic<bool> leads_{false};
+  std::atomic<uint32_t> threads_{0};
   std::atomic<bool> events_{false};
-  std::atomic<uint32_t> followers_{0};
   std::mutex lock_;  // for changed_
   std::condition_variable changed_;
 };

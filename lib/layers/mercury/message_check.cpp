@@ -19,6 +19,13 @@ __attribute__((target("sse4.2"))) uint32_t check_by_instruction(uint32_t value, 
     v = __builtin_ia32_crc32di(v, w);
   }
   auto rest = static_cast<uint32_t>(v);
+  if (size >= sizeof(uint32_t)) {
+    uint32_t w;
+    std::memcpy(&w, p, sizeof w);
+    rest = __builtin_ia32_crc32si(rest, w);
+    p += sizeof w;
+    size -= sizeof w;
+  }
   for (; size > 0; ++p, --size) rest = __builtin_ia32_crc32qi(rest, *p);
   return rest;
 }

@@ -17,23 +17,32 @@ class pool {
   /// Takes a free object. If there is none, creates one with make(n), where n is the number of existing objects.
   template <class Make>
   T* take(Make make) {
+    return take(make, [](T&) {});
+  }
+  /// The same; calls taken(object) under the pool's lock.
+  template <class Make, class Taken>
+  T* take(Make make, Taken taken) {
     std::lock_guard guard(lock_);
-    if (free_.empty()) {
-      if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 16);
-      free_.reserve(all_.capacity());  // so that put() can't fail
-      all_.push_back(make(all_.size()));
-      ++in_use_;
-      return all_.back().get();
-    }
-    T* t = free_.back();
-    free_.pop_back();
-    ++in_use_;
+    T* const t = take_locked(make);
+    taken(*t);
     return t;
   }
   void put(T* t) {
     std::lock_guard guard(lock_);
-    free_.push_back(t);
-    --in_use_;
+    put_locked(t);
+  }
+  /// Puts the object if `is_free()`, which runs under the pool's lock.
+  template <class IsFree>
+  bool put_if(T* t, IsFree is_free) {
+    std::lock_guard guard(lock_);
+    if (!is_free()) return false;
+    put_locked(t);
+    return true;
+  }
+  template <class F>
+  auto under_lock(F f) {
+    std::lock_guard guard(lock_);
+    return f();
   }
   size_t in_use() const {
     std::lock_guard guard(lock_);
@@ -57,6 +66,25 @@ class pool {
   }
 
  private:
+  template <class Make>
+  T* take_locked(Make& make) {
+    if (free_.empty()) {
+      if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 16);
+      free_.reserve(all_.capacity());  // so that put() can't fail
+      all_.push_back(make(all_.size()));
+      ++in_use_;
+      return all_.back().get();
+    }
+    T* t = free_.back();
+    free_.pop_back();
+    ++in_use_;
+    return t;
+  }
+  void put_locked(T* t) {
+    free_.push_back(t);
+    --in_use_;
+  }
+
   mutable lci::spinlock lock_;
   std::vector<std::unique_ptr<T>> all_;
   std::vector<T*> free_;

@@ -37,7 +37,8 @@ void request::end() {
 }
 
 void request::unref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // The holder of the only reference needs no read-modify-write.
+  if (refs_.load(std::memory_order_acquire) != 1 && refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   set_alive(false);
   end();
   callback = nullptr;
@@ -62,8 +63,9 @@ hg_return_t request::encode(void* in_struct) {
 
 hg_return_t request::expose_arguments(request_header& h) {
   na_class_t* na = owner.network->na();
+  const elsewhere_header where{arguments, message_check(check_start, extra_, arguments)};
   char* const payload = request_.get() + sizeof h;
-  const size_t room = owner.largest_request - sizeof h;
+  const size_t room = owner.largest_request - sizeof h - sizeof where;
   if (NA_Mem_handle_create(na, extra_, arguments, NA_MEM_READ_ONLY, &extra_handle_) != NA_SUCCESS) {
     extra_handle_ = NA_MEM_HANDLE_NULL;
     return HG_NA_ERROR;
@@ -71,10 +73,10 @@ hg_return_t request::expose_arguments(request_header& h) {
   if (NA_Mem_register(na, extra_handle_) != NA_SUCCESS) return HG_NA_ERROR;
   const size_t size = NA_Mem_handle_get_serialize_size(na, extra_handle_);
   if (size == 0 || size > room) return HG_SIZE_ERROR;
-  if (NA_Mem_handle_serialize(na, payload, size, extra_handle_) != NA_SUCCESS) return HG_NA_ERROR;
+  std::memcpy(payload, &where, sizeof where);
+  if (NA_Mem_handle_serialize(na, payload + sizeof where, size, extra_handle_) != NA_SUCCESS) return HG_NA_ERROR;
   h.flags = arguments_are_elsewhere;
-  h.elsewhere_check = message_check(check_start, extra_, arguments);
-  h.payload = static_cast<uint32_t>(size);
+  h.payload = static_cast<uint16_t>(sizeof where + size);
   return HG_SUCCESS;
 }
 
@@ -105,15 +107,19 @@ hg_return_t request::send() {
   h.id = called->id;
   h.name_hash = called->name_hash;
   h.cookie = cookie;
-  h.arguments = arguments;
-  h.payload = static_cast<uint32_t>(arguments);
-  if (extra_ != nullptr)
-    if (const hg_return_t result = expose_arguments(h); result != HG_SUCCESS) return result;
+  if (extra_ == nullptr)
+    h.payload = static_cast<uint16_t>(arguments);
+  else if (const hg_return_t result = expose_arguments(h); result != HG_SUCCESS)
+    return result;
   seal(h, request_.get());
   pending_.store(1, std::memory_order_relaxed);
-  ref();  // for the answer
+  // For the answer. The holder of the only reference needs no read-modify-write.
+  if (LCI_LIKELY(refs_.load(std::memory_order_acquire) == 1))
+    refs_.store(2, std::memory_order_relaxed);
+  else
+    ref();
   awaited_from_.store(address, std::memory_order_relaxed);
-  awaited_.store(cookie, std::memory_order_seq_cst);
+  awaited_.store(cookie, std::memory_order_release);  // NA orders it before its check of the address
   const size_t size = sizeof h + h.payload;
   const na_return_t tried = NA_Direct_try(owner.network->na(), request_.get(), size, address, tag());
   if (LCI_LIKELY(tried == NA_SUCCESS)) return HG_SUCCESS;
@@ -156,7 +162,7 @@ void request::cancel() {
 }
 
 void request::on_departure(na_addr_t peer) {
-  const uint64_t awaited = awaited_.load(std::memory_order_seq_cst);
+  const uint64_t awaited = awaited_.load(std::memory_order_acquire);
   if (awaited != 0 && awaited_from_.load(std::memory_order_relaxed) == peer && take(awaited)) finish(HG_NA_ERROR);
 }
 
@@ -164,7 +170,7 @@ void request::on_response(na_addr_t source, const void* data, size_t size) {
   const uint64_t awaited = awaited_.load(std::memory_order_acquire);
   if (awaited == 0 || awaited_from_.load(std::memory_order_relaxed) != source) return;
   response_header h;
-  hg_return_t result = size <= owner.largest_response ? open(data, size, true, h) : HG_PROTOCOL_ERROR;
+  hg_return_t result = size <= owner.largest_response ? open(data, size, h) : HG_PROTOCOL_ERROR;
   if (result == HG_SUCCESS) {
     const bool is_ours = h.cookie == awaited || (h.cookie == 0 && h.result != HG_SUCCESS);
     if (!is_ours) return;  // the answer to an earlier call, which was cancelled

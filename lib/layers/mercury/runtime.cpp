@@ -1,5 +1,6 @@
 #include "lib/layers/mercury/runtime.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include "lib/layers/mercury/callback_context.hpp"
@@ -20,8 +21,8 @@ uint64_t new_cookie() {
 
 runtime::runtime(std::shared_ptr<lane> n)
     : network(std::move(n)),
-      largest_request(NA_Msg_get_max_unexpected_size(network->na())),
-      largest_response(NA_Msg_get_max_expected_size(network->na())),
+      largest_request(std::min<size_t>(NA_Msg_get_max_unexpected_size(network->na()), largest_message)),
+      largest_response(std::min<size_t>(NA_Msg_get_max_expected_size(network->na()), largest_message)),
       first_cookie_(new_cookie()) {
   NA_Direct_open(network->na(), network->context(), this);
 }

@@ -11,30 +11,35 @@
 
 namespace mercury {
 
-constexpr uint8_t wire_version = 2;
+constexpr uint8_t wire_version = 3;
 constexpr uint32_t request_magic = 0x71524748;   // "HGRq"
 constexpr uint32_t response_magic = 0x73524748;  // "HGRs"
 
 enum request_flags : uint8_t {
-  arguments_are_elsewhere = 1,  // the payload is a serialized memory handle of the caller
+  arguments_are_elsewhere = 1,  // the payload is an elsewhere_header and a serialized memory handle of the caller
   takes_parts = 2,              // the caller accepts a result in several responses (lci/rpc.hpp does, HG does not)
 };
 
+// Headers are small, so that a short call and its answer each take one line of the core's lanes in shared memory.
 struct request_header {
   uint32_t magic = request_magic;
   uint8_t version = wire_version;
   uint8_t flags = 0;
-  uint16_t unused = 0;
-  uint32_t id = 0;               // of the function: a hash of its name
-  uint32_t name_hash = 0;        // a second hash of its name, to detect two names with the same id
-  uint64_t cookie = 0;           // identifies the call; the response repeats it
-  uint64_t arguments = 0;        // bytes of encoded arguments
-  uint32_t payload = 0;          // bytes that follow the header
-  uint32_t elsewhere_check = 0;  // checksum of the encoded arguments, if arguments_are_elsewhere
-  uint32_t signature = 0;        // a hash of the types of arguments and result; 0: unknown, as from HG
-  uint32_t check = 0;            // checksum of header and payload, without this member
+  uint16_t payload = 0;    // bytes that follow the header: the encoded arguments, unless they are elsewhere
+  uint32_t id = 0;         // of the function: a hash of its name
+  uint32_t name_hash = 0;  // a second hash of its name, to detect two names with the same id
+  uint64_t cookie = 0;     // identifies the call; the response repeats it
+  uint32_t signature = 0;  // a hash of the types of arguments and result; 0: unknown, as from HG
+  uint32_t check = 0;      // checksum of header and payload, without this member
 };
-static_assert(sizeof(request_header) == 48);
+static_assert(sizeof(request_header) == 32);
+
+/// Precedes the memory handle of arguments that the caller keeps.
+struct elsewhere_header {
+  uint64_t arguments = 0;  // bytes of encoded arguments
+  uint32_t check = 0;      // their checksum
+  uint32_t unused = 0;
+};
 
 enum response_flags : uint8_t {
   explains = 1,  // the call has failed, and the payload describes why
@@ -45,14 +50,15 @@ struct response_header {
   uint32_t magic = response_magic;
   uint8_t version = wire_version;
   uint8_t flags = 0;
-  uint8_t unused[2] = {};
-  int32_t result = 0;  // an hg_return_t
-  uint32_t payload = 0;
+  uint16_t payload = 0;
   uint64_t cookie = 0;  // the request's; 0 if the request could not be decoded
-  uint32_t unused2 = 0;
+  int32_t result = 0;   // an hg_return_t
   uint32_t check = 0;
 };
-static_assert(sizeof(response_header) == 32);
+static_assert(sizeof(response_header) == 24);
+
+/// The largest message whose payload a header can describe.
+constexpr size_t largest_message = UINT16_MAX;
 
 /// Precedes each part of a result that is sent in parts. Parts may arrive in any order.
 struct part_header {
@@ -79,13 +85,12 @@ void seal(Header h, void* message) {
 /// Reads the header of a message of `size` bytes. Returns an error code if the message is damaged or of another
 /// protocol. Before the checksum has been verified, it trusts no member: it compares `payload` with the size first.
 template <class Header>
-hg_return_t open(const void* message, size_t size, bool is_exact, Header& h) {
+hg_return_t open(const void* message, size_t size, Header& h) {
   const Header ours;
   if (size < sizeof h) return HG_PROTOCOL_ERROR;
   std::memcpy(&h, message, sizeof h);
   if (h.magic != ours.magic || h.version != ours.version) return HG_PROTOCOL_ERROR;
-  const size_t room = size - sizeof h;
-  if (h.payload > room || (is_exact && h.payload != room)) return HG_PROTOCOL_ERROR;
+  if (h.payload != size - sizeof h) return HG_PROTOCOL_ERROR;
   return check_of<Header>(message, h.payload) == h.check ? HG_SUCCESS : HG_CHECKSUM_ERROR;
 }
 

@@ -3,12 +3,6 @@
 #include "lci.hpp"
 
 namespace na {
-namespace {
-
-constexpr uint64_t magic = uint64_t{0xa} << 60;  // differs from the top bits of all user-space pointers
-
-}  // namespace
-
 address_book::address_book(uint32_t last, uint32_t number)
     : last_(last), mark_(magic | static_cast<uint64_t>(number & 0xff) << 52), peers_(new peer[last + 1]) {
   if (last >= uint32_t{1} << rank_bits) throw lci::invalid_argument_error("max_peers is too large for NA");
@@ -52,13 +46,6 @@ bool address_book::name_of(addr a, std::string* name) const {
   if (!valid(a)) return false;
   *name = peers_[a.rank].name;
   return true;
-}
-
-bool address_book::decode(na_addr_t value, addr* to) const {
-  const uint64_t v = reinterpret_cast<uint64_t>(value);
-  to->rank = static_cast<uint32_t>(v >> 32) & ((uint32_t{1} << rank_bits) - 1);
-  to->generation = static_cast<uint32_t>(v);
-  return (v & ~((uint64_t{1} << 52) - 1)) == mark_ && to->rank <= last_ && (to->generation & 1) != 0;
 }
 
 }  // namespace na

@@ -43,7 +43,12 @@ class address_book {
   na_addr_t of(uint32_t rank) const { return encode({rank, generation(rank)}); }
   addr current(uint32_t rank) const { return {rank, generation(rank)}; }
   /// False if the value is no address of this class.
-  bool decode(na_addr_t value, addr* to) const;
+  bool decode(na_addr_t value, addr* to) const {
+    const uint64_t v = reinterpret_cast<uint64_t>(value);
+    to->rank = static_cast<uint32_t>(v >> 32) & ((uint32_t{1} << rank_bits) - 1);
+    to->generation = static_cast<uint32_t>(v);
+    return (v & ~((uint64_t{1} << 52) - 1)) == mark_ && to->rank <= last_ && (to->generation & 1) != 0;
+  }
   /// Whether the address is not stale.
   bool valid(addr peer) const { return generation(peer.rank) == peer.generation; }
   /// The same, sequentially consistent, as forget() is.
@@ -65,6 +70,8 @@ class address_book {
     return reinterpret_cast<na_addr_t>(mark_ | static_cast<uint64_t>(a.rank) << 32 | a.generation);
   }
   uint32_t generation(uint32_t rank) const { return peers_[rank].generation.load(std::memory_order_acquire); }  // A1
+
+  static constexpr uint64_t magic = uint64_t{0xa} << 60;  // differs from the top bits of all user-space pointers
 
   const uint32_t last_;
   const uint64_t mark_;

@@ -37,10 +37,7 @@ void direct_messages::signal(lci::status_t status) {
   if (source == NA_ADDR_NULL) return;
   const auto tag = static_cast<na_tag_t>(status.tag);
   const std::lock_guard guard(lock_);
-  if ((tag & (answer_bit | more_bit)) == answer_bit) {
-    std::atomic<uint32_t>& n = peers_[static_cast<uint32_t>(status.rank)].unanswered;
-    if (n.load(std::memory_order_relaxed) > 0) n.fetch_sub(1, std::memory_order_relaxed);
-  }
+  if ((tag & (answer_bit | more_bit)) == answer_bit) peers_[static_cast<uint32_t>(status.rank)].count_answer();
   if (receiver_ != nullptr) {
     receiver_->on_message(source, tag, status.buffer, status.size);
     context_->end_round();
@@ -59,14 +56,14 @@ bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t ta
   peer& p = peers_[to.rank];
   if (is_call) {
     if (LCI_UNLIKELY(p.watched.load(std::memory_order_relaxed) != to.generation) && !watch(to)) return false;
-    if (LCI_UNLIKELY(p.unanswered.load(std::memory_order_relaxed) >= most_unanswered)) return false;
+    if (LCI_UNLIKELY(p.unanswered() >= most_unanswered)) return false;
     // Threads check the bound before they increment, so n threads may exceed it by n - 1.
-    p.unanswered.fetch_add(1, std::memory_order_relaxed);
+    p.sent.fetch_add(1, std::memory_order_acq_rel);  // U1
   }
   const auto revoke = [&] {
     if (!is_call) return;
     const std::lock_guard guard(lock_);
-    if (p.unanswered.load(std::memory_order_relaxed) > 0) p.unanswered.fetch_sub(1, std::memory_order_relaxed);
+    p.count_answer();
   };
   try {
     if (!post(class_, to, channel::direct_messages, buffer, size, tag)) return revoke(), false;
@@ -111,7 +108,8 @@ void direct_messages::on_departure(na_addr_t value) {
   if (!class_.book->decode(value, &gone)) return;
   class_.book->forget(gone);  // G1
   const std::lock_guard guard(lock_);
-  peers_[gone.rank].unanswered.store(0, std::memory_order_relaxed);
+  peer& p = peers_[gone.rank];
+  p.answered.store(p.sent.fetch_add(0, std::memory_order_acq_rel), std::memory_order_relaxed);  // U2
   if (receiver_ == nullptr) return;
   receiver_->on_departure(value);
   context_->end_round();
@@ -240,3 +238,10 @@ na_return_t NA_Direct_queue(na_class_t* na_class, na_context_t* context, na_cb_t
 }
 
 void NA_Direct_wake(na_context_t* context) { context->end_round(); }
+
+na_return_t NA_Direct_poll(na_class_t* na_class, na_context_t* context) {
+  return na::guarded("NA_Direct_poll", [&] {
+    if (!context->any()) na_class->progress();
+    return context->any() ? NA_SUCCESS : NA_TIMEOUT;
+  });
+}

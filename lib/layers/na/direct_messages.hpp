@@ -22,7 +22,8 @@ namespace na {
 /// The core reports an orderly disconnect only to posted receives. So for each peer that has been called, a receive is
 /// posted that no message matches; its end reports the disconnect. A call that is sent at the same time still fails:
 /// the address becomes stale (G1) before the receiver searches for calls to the peer, and a sender checks the address
-/// (G2) after it has recorded its call. These accesses, and the receiver's to its records, are sequentially consistent.
+/// (G2) after it has recorded its call. Between the two, each thread changes the peer's count of calls (U1, U2), so the
+/// later one sees what the earlier one has written: the receiver needs no order of its own for its records.
 class direct_messages final : public lci::comp_impl_t {
  public:
   static constexpr uint32_t most_unanswered = 4096;
@@ -70,11 +71,23 @@ class direct_messages final : public lci::comp_impl_t {
     direct_messages& messages_;
   };
   struct peer {
-    std::atomic<uint32_t> unanswered{0};  // decreased under lock_
-    std::atomic<uint32_t> watched{0};     // generation of the peer for which watch() has posted a receive
+    // Calls that were sent, and those of them that have been answered: two counts, so that an answer, which is counted
+    // under lock_, takes no read-modify-write.
+    std::atomic<uint32_t> sent{0};
+    std::atomic<uint32_t> answered{0};
+    std::atomic<uint32_t> watched{0};  // generation of the peer for which watch() has posted a receive
     // is_to_end, and the generation of the peer whose connection is to be ended; 0: none
     static constexpr uint64_t is_to_end = uint64_t{1} << 32;
     std::atomic<uint64_t> to_end{0};
+
+    uint32_t unanswered() const {
+      return sent.load(std::memory_order_relaxed) - answered.load(std::memory_order_relaxed);
+    }
+    /// Counts an answer, or a call that was not sent. The caller holds lock_.
+    void count_answer() {
+      const uint32_t n = answered.load(std::memory_order_relaxed);
+      if (LCI_LIKELY(n != sent.load(std::memory_order_relaxed))) answered.store(n + 1, std::memory_order_relaxed);
+    }
   };
   struct owed {
     addr to;

@@ -32,37 +32,61 @@ const remote_function& declare(engine_core& e, const std::string& name, const si
 }
 
 call* begin_call(engine_core& e, const remote_function& f, void* peer) {
-  if (LCI_UNLIKELY(e.is_closed())) engine_core::entry refused(e);
-  outgoing* const c = e.take_call();
+  outgoing* const c = e.take_call_to_post();
   c->begin(&f, peer);
   return c;
 }
 
 span_of_chars room_of(call& c) { return of(c).room(); }
 
+namespace {
+struct posting_end {
+  outgoing& call;
+  ~posting_end() { call.end_posting(); }
+};
+}  // namespace
+
 void post(call& c, writer& arguments, int64_t deadline, std::unique_ptr<kept> owned) {
   outgoing& o = of(c);
+  const posting_end end{o};
   try {
-    const engine_core::entry use(o.owner);
     if (deadline != no_limit) o.owner.add_timer(o, now_ns() + deadline);
     o.post(arguments, std::move(owned));
   } catch (const std::bad_alloc&) {
-    o.finish(outcome::no_memory);
-  } catch (const invalid_argument_error&) {
-    o.finish(outcome::closed);
+    o.end_with(outcome::no_memory);
   }
 }
+
+namespace {
+/// Waits within an entry.
+bool wait_inside(outgoing& o, int64_t limit) {
+  engine_core& e = o.owner;
+  e.wait(limit, [&] { return o.is_done() || e.is_closed(); });
+  if (LCI_UNLIKELY(!o.is_done() && e.is_closed())) o.give_up(outcome::closed);
+  return o.is_done();
+}
+}  // namespace
 
 bool wait(call& c, int64_t limit) {
   outgoing& o = of(c);
   if (o.is_done()) return true;
-  engine_core& e = o.owner;
   try {
-    const engine_core::entry use(e);
-    e.wait(limit, [&] { return o.is_done() || e.is_closed(); });
-    if (LCI_UNLIKELY(!o.is_done() && e.is_closed())) o.give_up(outcome::closed);
+    const engine_core::entry use(o.owner);
+    return wait_inside(o, limit);
   } catch (const invalid_argument_error&) {
-    o.finish(outcome::closed);
+    o.end_with(outcome::closed);
+  }
+  return o.is_done();
+}
+
+bool post_and_wait(call& c, writer& arguments, int64_t limit) {
+  outgoing& o = of(c);
+  const posting_end end{o};
+  try {
+    o.post(arguments, nullptr);
+    return wait_inside(o, limit);
+  } catch (const std::bad_alloc&) {
+    o.end_with(outcome::no_memory);
   }
   return o.is_done();
 }
@@ -75,7 +99,7 @@ void cancel(call& c, bool is_timeout) {
     const engine_core::entry use(o.owner);
     o.give_up(is_timeout ? outcome::timed_out : outcome::cancelled);
   } catch (const invalid_argument_error&) {
-    o.finish(outcome::closed);
+    o.end_with(outcome::closed);
   }
 }
 
@@ -95,7 +119,9 @@ void throw_bad_result(const call& c, const char* why) {
 
 void release(call& c) {
   outgoing& o = of(c);
+  if (LCI_UNLIKELY(o.is_posting())) o.end_posting();  // an encoder has thrown
   if (LCI_UNLIKELY(!o.is_done())) cancel(c, false);
+  if (LCI_UNLIKELY(o.has_timer.load(std::memory_order_acquire))) o.owner.remove_timer(o);  // set after the call's end
   o.unref();
 }
 

@@ -17,9 +17,10 @@ constexpr int64_t drain_ns = 10'000'000'000;  // a peer that neither reads nor d
 /// The engine whose background thread or pool thread this is, and how many functions are nested on its stack.
 struct this_thread {
   const engine_core* works_for = nullptr;
+  const engine_core* executes = nullptr;  // the engine of the innermost function
   int depth = 0;
 };
-thread_local this_thread current;
+constinit thread_local this_thread current __attribute__((tls_model("initial-exec")));
 /// A function that waits for a call executes other functions meanwhile. This bounds the nesting, and so the stack.
 constexpr int deepest = 32;
 
@@ -63,8 +64,8 @@ engine_core::engine_core(const std::string& url, const options& o)
     NA_Finalize(na_);
     throw resource_error("rpc::engine: the network has no further context");
   }
-  largest_request = NA_Msg_get_max_unexpected_size(na_);
-  largest_response = NA_Msg_get_max_expected_size(na_);
+  largest_request = std::min<size_t>(NA_Msg_get_max_unexpected_size(na_), mercury::largest_message);
+  largest_response = std::min<size_t>(NA_Msg_get_max_expected_size(na_), mercury::largest_message);
   char text[NA_MAX_ADDR_LEN] = "";
   na_addr_t self = NA_ADDR_NULL;
   NA_Addr_self(na_, &self);
@@ -124,10 +125,16 @@ bool engine_core::execute_one() {
 }
 
 void engine_core::execute(incoming* in) {
-  ++current.depth;
+  this_thread& here = current;
+  const engine_core* const outer = here.executes;
+  here.executes = this;
+  ++here.depth;
   in->called->run->execute(in);
-  --current.depth;
+  --here.depth;
+  here.executes = outer;
 }
+
+bool engine_core::is_executing_here() const { return current.executes == this; }
 
 void engine_core::arrived(incoming* in) {
   if (in->called->place == where::pool && workers_ != nullptr) {
@@ -161,20 +168,16 @@ void engine_core::define(const std::string& name, const signature_text& signatur
   made->signature = &signature;
   made->place = w;
   made->run = std::move(h);
-  const uint32_t id = mercury::function_table::id_of(name.c_str());
+  made->id = mercury::function_table::id_of(name.c_str());
   const std::lock_guard guard(functions_lock_);
-  const auto found = by_id_.find(id);
-  if (found != by_id_.end() && found->second->name != name)
-    throw invalid_argument_error("rpc::engine::define(\"" + name + "\"): \"" + found->second->name +
+  const local_function* const found = find(made->id);
+  if (found != nullptr && found->name != name)
+    throw invalid_argument_error("rpc::engine::define(\"" + name + "\"): \"" + found->name +
                                  "\" has the same id: rename one of them");
+  std::atomic<const local_function*>& first = by_id_[made->id % by_id_.size()];
+  made->next = first.load(std::memory_order_relaxed);
   local_.push_back(std::move(made));
-  by_id_[id] = local_.back().get();
-}
-
-const local_function* engine_core::find(uint32_t id, uint32_t name_hash) const {
-  std::lock_guard guard(functions_lock_);
-  const auto found = by_id_.find(id);
-  return found != by_id_.end() && found->second->name_hash == name_hash ? found->second : nullptr;
+  first.store(local_.back().get(), std::memory_order_release);  // R2
 }
 
 void engine_core::add_timer(outgoing& c, int64_t when_ns) {
@@ -206,8 +209,10 @@ void engine_core::expire_timers() {
       if (timers_.empty() || timers_.begin()->first > now) return;
       c = timers_.begin()->second;
       timers_.erase(timers_.begin());
-      c->has_timer.store(false, std::memory_order_relaxed);
-      c->ref();  // safe under the lock: another thread's finish() takes it before the call can be reused
+      c->ref();
+      // R1: pairs with A1, so a thread that then releases the call sees the reference. One that finds `true` there
+      // waits for the lock before the call can be reused.
+      c->has_timer.store(false, std::memory_order_release);
       next_timer_.store(timers_.empty() ? INT64_MAX : timers_.begin()->first, std::memory_order_relaxed);
     }
     c->give_up(outcome::timed_out);
@@ -233,6 +238,12 @@ void engine_core::refuse_arrived() {
   }
 }
 
+bool engine_core::any_is_posting() {
+  bool any = false;
+  calls.for_each([&any](const outgoing& c) { any |= c.is_posting(); });
+  return any;
+}
+
 bool engine_core::drain(int64_t ns) {
   const int64_t end = now_ns() + ns;
   for (;;) {
@@ -255,11 +266,12 @@ void engine_core::close() {
   const auto end_calls = [this] { for_each_call([](outgoing& c) { c.give_up(outcome::closed); }); };
   end_calls();
   if (background_.joinable()) background_.join();
-  while (users_.load(std::memory_order_seq_cst) != 0) {
+  while (users_.load(std::memory_order_seq_cst) != 0 || any_is_posting()) {
     end_calls();
     lane_->poll();
     lane_->wait(1, [] { return false; });
   }
+  end_calls();  // those that were posted after their thread was counted
   workers_.reset();
   const bool is_quiet = drain(drain_ns);
   NA_Direct_close(na_);

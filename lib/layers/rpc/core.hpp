@@ -3,16 +3,15 @@
 
 #include <na.h>
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "lci/rpc.hpp"
@@ -30,10 +29,12 @@ namespace lci::rpc::detail {
 /// A function that this process executes for peers. Lives as long as the engine, since calls refer to it.
 struct local_function {
   std::string name;
+  uint32_t id;
   uint32_t name_hash;
   const signature_text* signature;
   where place;
   std::unique_ptr<handler> run;
+  const local_function* next = nullptr;  // in the same hash bucket
 };
 
 /// The state behind rpc::engine: calls, functions, queues, threads. Shared by the engine, its peers, bulks and calls.
@@ -74,6 +75,9 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   /// Counts a user of the network, also while the engine closes: for code that frees or answers.
   void enter() { users_.fetch_add(1, std::memory_order_seq_cst); }
   void leave() { users_.fetch_sub(1, std::memory_order_release); }
+  /// Whether the calling thread is executing a function of this engine. Then close() waits for it, so it may use the
+  /// network without enter().
+  bool is_executing_here() const;
   /// Whether the network exists. Valid between enter() and leave().
   bool has_network() const { return !detached_.load(std::memory_order_seq_cst); }
 
@@ -94,7 +98,13 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
 
   const remote_function& declare(const std::string& name, const signature_text& signature);
   void define(const std::string& name, const signature_text& signature, std::unique_ptr<handler> h, where w);
-  const local_function* find(uint32_t id, uint32_t name_hash) const;
+  /// The latest function that was defined with this id, or null. Takes no lock.
+  const local_function* find(uint32_t id) const {
+    const local_function* f =
+        by_id_[id % by_id_.size()].load(std::memory_order_acquire);  // A2: pairs with R2 in define()
+    while (f != nullptr && f->id != id) f = f->next;
+    return f;
+  }
 
   /// Queues a call whose arguments are complete for execution.
   void arrived(incoming* in);
@@ -107,6 +117,9 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
 
   /// Takes a call from the pool, which creates one if none is free.
   outgoing* take_call();
+  /// The same for a call of a function. Until its end_posting(), close() waits, so the calling thread may use the
+  /// network without an entry. Throws as the constructor of `entry` does.
+  outgoing* take_call_to_post();
   uint64_t first_cookie() const { return first_cookie_; }
   /// Wakes waiting threads after a call has ended outside of a callback of the network.
   void wake() {
@@ -139,6 +152,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   [[noreturn]] LCI_COLD static void throw_closed();
   /// Whether the calling thread executes functions while it waits.
   bool executes_here() const;
+  bool has_timers() const { return next_timer_.load(std::memory_order_relaxed) != INT64_MAX; }
   int64_t until_timer(int64_t ns);
   void expire_timers();
   void execute(incoming* in);
@@ -146,6 +160,9 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   void read_calls();
   bool drain(int64_t ns);
   void refuse_arrived();
+  bool any_is_posting();
+  template <class Taken>
+  outgoing* take_call_and(Taken taken);
 
   na_class_t* na_ = nullptr;
   std::shared_ptr<mercury::lane> lane_;
@@ -160,8 +177,8 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   std::atomic<bool> detached_{false};  // close() is about to finalize the network
   std::atomic<bool> stops_{false};
 
-  mutable lci::spinlock functions_lock_;
-  std::unordered_map<uint32_t, const local_function*> by_id_;
+  lci::spinlock functions_lock_;                                 // guards defining and declaring
+  std::array<std::atomic<const local_function*>, 256> by_id_{};  // a hash table
   std::vector<std::unique_ptr<local_function>> local_;
   std::vector<std::unique_ptr<remote_function>> remote_;
 
@@ -194,20 +211,26 @@ int64_t now_ns();
 /// is_open(); otherwise close() has already released the network's resources.
 class answer_scope {
  public:
-  explicit answer_scope(engine_core& e) : core_(e) { e.enter(); }
-  ~answer_scope() { core_.leave(); }
+  explicit answer_scope(engine_core& e) : core_(e), is_user_(!e.is_executing_here()) {
+    if (is_user_) e.enter();
+  }
+  ~answer_scope() {
+    if (is_user_) core_.leave();
+  }
   answer_scope(const answer_scope&) = delete;
   answer_scope& operator=(const answer_scope&) = delete;
   bool is_open() const { return core_.has_network(); }
 
  private:
   engine_core& core_;
+  const bool is_user_;
 };
 
 template <class Done>
 bool engine_core::wait(int64_t limit_ns, Done done, bool executes) {
   // Some events come without a callback of the network, so a sleep ends at least this often.
   constexpr int64_t slice_ns = 100'000'000;
+  constexpr int most_between_polls = 64;  // functions
   if (done()) return true;
   const bool reads = !executes && pool_ > 0;
   const int64_t end = limit_ns > 0 ? now_ns() + limit_ns : INT64_MAX;
@@ -217,10 +240,12 @@ bool engine_core::wait(int64_t limit_ns, Done done, bool executes) {
     sleep = until_timer(sleep);
     mercury::deadline limit(static_cast<unsigned>((sleep + 999'999) / 1'000'000));
     lane_->wait(limit, [&] { return done() || (executes && has_work()) || (reads && !unread_.is_empty()); });
-    if (LCI_UNLIKELY(next_timer_.load(std::memory_order_relaxed) != INT64_MAX)) expire_timers();
+    if (LCI_UNLIKELY(has_timers())) expire_timers();
     if (done()) return true;
     if (reads) read_calls();
     if (executes && execute_one()) {
+      for (int n = 1; !done(); ++n)
+        if (limit_ns == 0 || n == most_between_polls || has_timers() || !execute_one()) break;
       if (done()) return true;
       if (limit_ns == 0) return false;
       continue;

@@ -44,32 +44,31 @@ bool incoming::has_other_signature(const request_header& h) {
 
 hg_return_t incoming::read() {
   request_header h;
-  if (const hg_return_t result = mercury::open(input_.get(), size_, true, h); result != HG_SUCCESS) return result;
+  if (const hg_return_t result = mercury::open(input_.get(), size_, h); result != HG_SUCCESS) return result;
   cookie_ = h.cookie;
   takes_parts_ = (h.flags & mercury::takes_parts) != 0;
   is_typed_ = h.signature != 0;
-  called = owner.find(h.id, h.name_hash);
-  if (called == nullptr) return HG_NO_MATCH;
+  called = owner.find(h.id);
+  if (LCI_UNLIKELY(called == nullptr || called->name_hash != h.name_hash)) return HG_NO_MATCH;
   if (LCI_UNLIKELY(has_other_signature(h))) {
     explain(HG_PROTOCOL_ERROR, "the types of arguments or result differ");
     return HG_PROTOCOL_ERROR;
   }
-  arguments = h.arguments;
-  if ((h.flags & mercury::arguments_are_elsewhere) != 0) return fetch(h);
-  if (h.arguments != h.payload) return HG_PROTOCOL_ERROR;
+  if (LCI_UNLIKELY((h.flags & mercury::arguments_are_elsewhere) != 0)) return fetch(h);
+  arguments = h.payload;
   arguments_at = input_.get() + sizeof h;
   return HG_SUCCESS;
 }
 
 hg_return_t incoming::fetch(const request_header& h) {
-  if (arguments > owner.largest) return HG_SIZE_ERROR;
   na_class_t* const na = owner.na();
   if (const hg_return_t result = fetch_.open(na, input_.get() + sizeof h, h.payload); result != HG_SUCCESS)
     return result;
+  arguments = fetch_.arguments();
+  if (arguments > owner.largest) return HG_SIZE_ERROR;
   fetched_.reset(new (std::nothrow) char[arguments]);
   if (fetched_ == nullptr) return HG_NOMEM_ERROR;
-  const hg_return_t result =
-      fetch_.start(na, owner.context(), fetched_.get(), arguments, source, h.elsewhere_check, on_arguments, this);
+  const hg_return_t result = fetch_.start(na, owner.context(), fetched_.get(), source, on_arguments, this);
   return result == HG_SUCCESS ? HG_TIMEOUT : result;
 }
 
@@ -129,7 +128,7 @@ void incoming::send(hg_return_t code, uint8_t flags, size_t payload) {
   response_header h;
   h.flags = flags;
   h.result = code;
-  h.payload = static_cast<uint32_t>(payload);
+  h.payload = static_cast<uint16_t>(payload);
   h.cookie = cookie_;
   mercury::seal(h, output_.get());
   const size_t size = sizeof h + payload;
@@ -159,7 +158,8 @@ void incoming::detach() {
 }
 
 void incoming::unref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // The holder of the only reference needs no read-modify-write.
+  if (refs_.load(std::memory_order_acquire) != 1 && refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   detach();
   source = NA_ADDR_NULL;  // the network's addresses need not be freed
   called = nullptr;

@@ -41,6 +41,7 @@ class incoming {
   void unref();
 
   engine_core& owner;
+  incoming* next = nullptr;  // in a work_queue
   na_addr_t source = NA_ADDR_NULL;
   const local_function* called = nullptr;
   const char* arguments_at = nullptr;

@@ -1,6 +1,7 @@
 #include "lib/layers/rpc/outgoing.hpp"
 
 #include <new>
+#include <thread>
 
 #include "lib/layers/mercury/message_check.hpp"
 #include "lib/layers/rpc/core.hpp"
@@ -20,21 +21,25 @@ outgoing::outgoing(engine_core& e, uint32_t number)
       response_(new char[e.largest_response]),
       cookie_(e.first_cookie()) {
   freeing_.call = this;
-  freeing_.run = [](continuation* c) { static_cast<freeing*>(c)->call->free(); };
-}
-
-continuation* outgoing::done_mark() {
-  static continuation mark;
-  return &mark;
+  freeing_.run = [](continuation* c) { static_cast<freeing*>(c)->call->unref(); };
 }
 
 void outgoing::begin(const remote_function* f, na_addr_t peer) {
   function_ = f;
   peer_ = peer;
-  awaited_.store(++cookie_, std::memory_order_relaxed);
-  // This store precedes the check of the peer's address: either the check finds that the peer has disconnected, or
-  // on_departure() finds this call.
-  refs_.store(1, std::memory_order_seq_cst);
+  awaited_from_.store(f != nullptr ? peer : NA_ADDR_NULL, std::memory_order_relaxed);
+  awaited_.store(++cookie_, std::memory_order_release);
+  // NA checks the peer's address when it sends: either it finds that the peer has disconnected, or on_departure() finds
+  // this call.
+  refs_.store(1, std::memory_order_release);
+}
+
+bool outgoing::ref_if_used() {
+  return owner.calls.under_lock([&] {
+    if (refs_.load(std::memory_order_acquire) == 0) return false;
+    ref();
+    return true;
+  });
 }
 
 void outgoing::post(writer& arguments, std::unique_ptr<kept> owned) {
@@ -45,10 +50,10 @@ void outgoing::post(writer& arguments, std::unique_ptr<kept> owned) {
   h.flags = mercury::takes_parts;
   h.cookie = cookie_;
   if (LCI_LIKELY(!arguments.has_moved() && arguments.pieces().empty())) {
-    h.arguments = arguments.used();
-    h.payload = static_cast<uint32_t>(arguments.used());
+    h.payload = static_cast<uint16_t>(arguments.used());
   } else {
     owned_ = std::move(owned);
+    holds_memory_ = true;
     if (!expose(arguments, h)) {
       finish(outcome::no_memory);
       return;
@@ -112,13 +117,14 @@ bool outgoing::expose(writer& w, request_header& h) {
     return false;
   }
   if (NA_Mem_register(na, exposed_) != NA_SUCCESS) return false;
+  const mercury::elsewhere_header where{total, check};
   const size_t size = NA_Mem_handle_get_serialize_size(na, exposed_);
-  if (size == 0 || size > request_room_) return false;
-  if (NA_Mem_handle_serialize(na, request_.get() + sizeof h, size, exposed_) != NA_SUCCESS) return false;
+  if (size == 0 || size > request_room_ - sizeof where) return false;
+  char* const payload = room().data;
+  std::memcpy(payload, &where, sizeof where);
+  if (NA_Mem_handle_serialize(na, payload + sizeof where, size, exposed_) != NA_SUCCESS) return false;
   h.flags |= mercury::arguments_are_elsewhere;
-  h.arguments = total;
-  h.elsewhere_check = check;
-  h.payload = static_cast<uint32_t>(size);
+  h.payload = static_cast<uint16_t>(sizeof where + size);
   return true;
 }
 
@@ -126,6 +132,7 @@ void outgoing::transfer(bool is_pull, std::shared_ptr<region> remote, size_t rem
                         std::shared_ptr<region> local, size_t local_offset, size_t size) {
   remote_ = std::move(remote);
   local_ = std::move(local);
+  holds_memory_ = true;
   ref();  // of the operation
   owner.operations.fetch_add(1, std::memory_order_relaxed);
   const auto start = is_pull ? NA_Get : NA_Put;
@@ -159,36 +166,34 @@ na_return_t outgoing::on_sent(const na_cb_info* info) {
   return NA_SUCCESS;
 }
 
-void outgoing::on_response(na_addr_t source, const void* data, size_t size) {
-  if (!ref_if_used()) return;
-  read_response(source, data, size);
-  unref_later();
-}
-
 void outgoing::on_departure(na_addr_t peer) {
   if (!ref_if_used()) return;
   if (function_ != nullptr && peer_ == peer) finish(outcome::peer_failed);
   unref_later();
 }
 
-void outgoing::read_response(na_addr_t source, const void* data, size_t size) {
+void outgoing::on_response(na_addr_t source, const void* data, size_t size) {
   const uint64_t awaited = awaited_.load(std::memory_order_acquire);
-  if (awaited == 0 || function_ == nullptr || peer_ != source) return;
+  if (awaited == 0 || awaited_from_.load(std::memory_order_relaxed) != source) return;
   response_header h;
-  const hg_return_t opened = size <= owner.largest_response ? mercury::open(data, size, true, h) : HG_PROTOCOL_ERROR;
+  const hg_return_t opened = size <= owner.largest_response ? mercury::open(data, size, h) : HG_PROTOCOL_ERROR;
   if (LCI_UNLIKELY(opened != HG_SUCCESS)) {
     take(awaited, opened == HG_CHECKSUM_ERROR ? outcome::checksum : outcome::damaged);
     return;
   }
   if (LCI_UNLIKELY(h.cookie != awaited && (h.cookie != 0 || h.result == HG_SUCCESS))) return;  // for an earlier call
   const char* const payload = static_cast<const char*>(data) + sizeof h;
-  if (LCI_UNLIKELY((h.flags & mercury::is_part) != 0)) return add_part(h, payload);
-  // Only the thread that ends the call with this response reads these.
-  std::memcpy(response_.get() + sizeof h, payload, h.payload);
+  if (LCI_UNLIKELY((h.flags & mercury::is_part) != 0)) {
+    if (!ref_if_used()) return;
+    if (awaited_.load(std::memory_order_acquire) == awaited) add_part(h, payload);
+    return unref_later();
+  }
+  if (!claim(awaited)) return;
+  if (h.payload > 0) std::memcpy(response_.get() + sizeof h, payload, h.payload);
   code_ = h.result;
   flags_ = h.flags;
   result_size_ = h.payload;
-  take(awaited, outcome::answered);
+  end(outcome::answered);
 }
 
 void outgoing::add_part(const response_header& h, const char* payload) {
@@ -209,6 +214,7 @@ void outgoing::add_part(const response_header& h, const char* payload) {
     finish(outcome::too_large);
     return;
   }
+  holds_memory_ = true;
   if (is_first) parts_.reset(new (std::nothrow) char[p.total]);
   if (parts_ == nullptr) {
     finish(outcome::no_memory);
@@ -221,13 +227,18 @@ void outgoing::add_part(const response_header& h, const char* payload) {
 
 void outgoing::end(outcome o) {
   outcome_ = o;
-  if (LCI_UNLIKELY(has_timer.load(std::memory_order_relaxed))) owner.remove_timer(*this);
-  continuation* const waiting = state_.exchange(done_mark(), std::memory_order_acq_rel);  // D1
+  if (LCI_UNLIKELY(has_timer.load(std::memory_order_acquire))) owner.remove_timer(*this);  // A1: see expire_timers()
+  continuation* const waiting = state_.exchange(&done_mark, std::memory_order_acq_rel);    // D1
   if (waiting != nullptr) owner.soon(waiting);
 }
 
+void outgoing::await_end() const {
+  while (!is_done()) std::this_thread::yield();  // it copies a message at most
+}
+
 void outgoing::give_up(outcome o) {
-  if (is_done() || !finish(o)) return;
+  if (is_done()) return;
+  if (!finish(o)) return await_end();
   if (function_ == nullptr) return;  // NA completes the transfer
   detach();
   owner.wake();
@@ -250,11 +261,36 @@ bool outgoing::notify(continuation& c) {
 }
 
 void outgoing::unref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) free();
+  // Under the lock a number of 1 does not change: only the thread that holds this reference could take another.
+  bool was_last = false;
+  const bool is_put = owner.calls.put_if(this, [&] {
+    was_last = refs_.load(std::memory_order_relaxed) == 1;
+    if (LCI_UNLIKELY(!was_last)) {
+      refs_.fetch_sub(1, std::memory_order_relaxed);
+      return false;
+    }
+    refs_.store(0, std::memory_order_relaxed);
+    if (LCI_UNLIKELY(holds_memory_)) return false;
+    reset();
+    return true;
+  });
+  if (LCI_UNLIKELY(was_last && !is_put)) free();
 }
 
 void outgoing::unref_later() {
-  if (LCI_UNLIKELY(refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)) owner.soon(&freeing_);
+  const bool is_last = owner.calls.under_lock([&] {
+    if (refs_.load(std::memory_order_relaxed) == 1) return true;
+    refs_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  });
+  if (LCI_UNLIKELY(is_last)) owner.soon(&freeing_);
+}
+
+void outgoing::reset() {
+  code_ = 0;
+  flags_ = 0;
+  result_size_ = 0;
+  state_.store(nullptr, std::memory_order_relaxed);
 }
 
 void outgoing::free() {
@@ -265,19 +301,36 @@ void outgoing::free() {
   local_.reset();
   parts_.reset();
   parts_left_ = 0;
-  code_ = 0;
-  flags_ = 0;
-  result_size_ = 0;
-  state_.store(nullptr, std::memory_order_relaxed);
+  holds_memory_ = false;
+  reset();
   owner.calls.put(this);
 }
 
+template <class Taken>
+outgoing* engine_core::take_call_and(Taken taken) {
+  return calls.take(
+      [this](size_t number) {
+        auto made = std::make_unique<outgoing>(*this, static_cast<uint32_t>(number));
+        by_number_.put(number, made.get());
+        return made;
+      },
+      taken);
+}
+
 outgoing* engine_core::take_call() {
-  return calls.take([this](size_t number) {
-    auto made = std::make_unique<outgoing>(*this, static_cast<uint32_t>(number));
-    by_number_.put(number, made.get());
-    return made;
+  return take_call_and([](outgoing&) {});
+}
+
+outgoing* engine_core::take_call_to_post() {
+  // close() sets the flag before it takes the lock: it finds this call, or this thread finds the flag.
+  bool is_refused = false;
+  outgoing* const c = take_call_and([&](outgoing& taken) {
+    is_refused = closing_.load(std::memory_order_relaxed);
+    if (LCI_LIKELY(!is_refused)) taken.begin_posting();
   });
+  if (LCI_LIKELY(!is_refused)) return c;
+  calls.put(c);
+  throw_closed();
 }
 
 void engine_core::on_departure(na_addr_t peer) {

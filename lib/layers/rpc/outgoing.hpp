@@ -34,28 +34,39 @@ enum class outcome : int {
 /// An outstanding call or bulk transfer. Owned by its engine's pool; in use while the program or an operation of the
 /// network holds a reference. The program uses it in one thread at a time; callbacks of the network run concurrently.
 ///
-/// The thread that sets `awaited_` to 0 determines the outcome and publishes it in `state_`. A late response carries
-/// the cookie of a call that has ended, and is ignored.
+/// The thread that sets `awaited_` to 0 determines the outcome and publishes it in `state_`; until then the call is not
+/// freed, since release() waits. A late response carries the cookie of a call that has ended, and is ignored.
+///
+/// References are released, and taken by threads that hold none, under the lock of the pool. So the last one is
+/// released without a read-modify-write.
 class outgoing final : public call {
  public:
   /// `number`: index in the engine's array of calls.
   outgoing(engine_core& e, uint32_t number);
 
   void begin(const remote_function* f, na_addr_t peer);
+  /// See engine_core::take_call_to_post().
+  void begin_posting() { is_posting_.store(true, std::memory_order_relaxed); }
+  void end_posting() { is_posting_.store(false, std::memory_order_release); }      // R2: pairs with A2
+  bool is_posting() const { return is_posting_.load(std::memory_order_acquire); }  // A2
   span_of_chars room() { return {request_.get() + sizeof(mercury::request_header), request_room_}; }
   void post(writer& arguments, std::unique_ptr<kept> owned);
   /// Starts a bulk transfer. The call shares ownership of the regions until it ends.
   void transfer(bool is_pull, std::shared_ptr<region> remote, size_t remote_offset, std::shared_ptr<region> local,
                 size_t local_offset, size_t size);
-  /// Ends the call with this outcome. Returns false if it had ended before.
-  bool finish(outcome o) { return take(awaited_.load(std::memory_order_seq_cst), o); }
+  /// Ends the call with this outcome. Returns false if it had ended before, or another thread is ending it.
+  bool finish(outcome o) { return take(awaited_.load(std::memory_order_acquire), o); }
+  /// Ends the call with this outcome unless it has ended. When this returns, the call is done.
+  void end_with(outcome o) {
+    if (LCI_UNLIKELY(!finish(o))) await_end();
+  }
   /// Handles a response to this call, or to an earlier one with the same number. Called inside progress.
   void on_response(na_addr_t source, const void* data, size_t size);
   /// Ends the call as failed if it waits for a response of this peer. Called inside progress.
   void on_departure(na_addr_t peer);
-  /// Ends the call before its response.
+  /// Ends the call before its response. When this returns, the call is done.
   void give_up(outcome o);
-  bool is_done() const { return state_.load(std::memory_order_acquire) == done_mark(); }  // pairs with D1
+  bool is_done() const { return state_.load(std::memory_order_acquire) == &done_mark; }  // pairs with D1
   bool notify(continuation& c);
 
   /// Throws unless the call, which must have ended, has a result.
@@ -71,12 +82,7 @@ class outgoing final : public call {
   void detach();
 
   /// Takes a reference. Returns false if the call is free, i.e. in the pool.
-  bool ref_if_used() {
-    uint32_t n = refs_.load(std::memory_order_seq_cst);
-    while (n != 0)
-      if (refs_.compare_exchange_weak(n, n + 1, std::memory_order_acquire)) return true;
-    return false;
-  }
+  bool ref_if_used();
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void unref();
   /// Releases a reference; if it is the last, a later continuation frees the call, since progress must not.
@@ -92,21 +98,28 @@ class outgoing final : public call {
   static na_return_t on_transferred(const na_cb_info* info);
   bool expose(writer& arguments, mercury::request_header& h);
   bool queue(size_t size);
-  void read_response(na_addr_t source, const void* data, size_t size);
   void add_part(const mercury::response_header& h, const char* payload);
+  /// Whether the call still awaited this cookie. If so, the caller must end() it.
+  bool claim(uint64_t awaited) {
+    return awaited != 0 && awaited_.compare_exchange_strong(awaited, 0, std::memory_order_acq_rel);
+  }
   /// Ends the call with this outcome if it still awaits this cookie. Returns whether it did.
   bool take(uint64_t awaited, outcome o) {
-    if (awaited == 0 || !awaited_.compare_exchange_strong(awaited, 0, std::memory_order_seq_cst)) return false;
+    if (!claim(awaited)) return false;
     end(o);
     return true;
   }
   void end(outcome o);
+  /// Waits until the thread that has claimed the call has ended it.
+  LCI_COLD void await_end() const;
   void cancel_send();  // the caller holds send_lock_
-  void free();
+  /// Prepares the object for the next call. The caller has released the last reference.
+  void reset();
+  LCI_COLD void free();
   void hide_arguments();
   na_tag_t tag() const { return number_ << 1; }
   [[noreturn]] void throw_failure() const;
-  static continuation* done_mark();
+  static inline constinit continuation done_mark{};
   std::string called() const;
 
   const uint32_t number_;
@@ -117,6 +130,8 @@ class outgoing final : public call {
   na_addr_t peer_ = NA_ADDR_NULL;
   uint64_t cookie_;  // differs between the calls that use this object
 
+  // Whether there are parts, or any of the following members.
+  bool holds_memory_ = false;
   // Arguments that do not fit in a message.
   std::unique_ptr<char[]> extra_;
   std::unique_ptr<kept> owned_;
@@ -124,7 +139,7 @@ class outgoing final : public call {
   // Of a transfer.
   std::shared_ptr<region> remote_, local_;
 
-  // The result. Written inside progress by one thread at a time.
+  // The result. Written by the thread that ends the call; parts, inside progress by one thread at a time.
   int32_t code_ = 0;
   uint8_t flags_ = 0;
   size_t result_size_ = 0;
@@ -136,9 +151,11 @@ class outgoing final : public call {
   bool is_queued_ = false;  // NA has queued the send
 
   outcome outcome_ = outcome::answered;
-  std::atomic<uint64_t> awaited_{0};           // cookie of the call while it has not ended, else 0
+  std::atomic<uint64_t> awaited_{0};  // cookie of the call while it has not ended, else 0
+  std::atomic<na_addr_t> awaited_from_{NA_ADDR_NULL};
   std::atomic<continuation*> state_{nullptr};  // null, the continuation to run at the end, or done_mark()
   std::atomic<uint32_t> refs_{0};
+  std::atomic<bool> is_posting_{false};
   struct freeing : continuation {
     outgoing* call = nullptr;
   } freeing_;  // queued by unref_later()

@@ -51,7 +51,7 @@ class long_result {
     std::memcpy(part_.get() + before, result_.get() + sent_, n);
     mercury::response_header h;
     h.flags = mercury::is_part;
-    h.payload = static_cast<uint32_t>(sizeof p + n);
+    h.payload = static_cast<uint16_t>(sizeof p + n);
     h.cookie = cookie_;
     mercury::seal(h, part_.get());
     sent_ += n;

@@ -15,31 +15,34 @@ namespace lci::rpc::detail {
 
 class incoming;
 
-/// A first-in, first-out queue of pointers. Does not own the objects. Thread-safe.
+/// A first-in, first-out queue of objects, linked by their members `next`. Does not own them; an object is in one queue
+/// at most. Needs no memory. Thread-safe.
 template <class T>
 class work_queue {
  public:
   void push(T* t) {
+    t->next = nullptr;
     std::lock_guard guard(lock_);
-    items_.push_back(t);
-    size_.store(items_.size(), std::memory_order_release);
+    T* const first = first_.load(std::memory_order_relaxed);
+    if (first == nullptr)
+      first_.store(t, std::memory_order_release);
+    else
+      last_->next = t;
+    last_ = t;
   }
   T* pop() {
     if (is_empty()) return nullptr;
     std::lock_guard guard(lock_);
-    if (items_.empty()) return nullptr;
-    T* t = items_.front();
-    items_.pop_front();
-    size_.store(items_.size(), std::memory_order_release);
+    T* const t = first_.load(std::memory_order_relaxed);
+    if (t != nullptr) first_.store(t->next, std::memory_order_release);
     return t;
   }
-  bool is_empty() const { return size() == 0; }
-  size_t size() const { return size_.load(std::memory_order_acquire); }
+  bool is_empty() const { return first_.load(std::memory_order_acquire) == nullptr; }
 
  private:
   lci::spinlock lock_;
-  std::deque<T*> items_;
-  std::atomic<size_t> size_{0};  // size of items_, read without the lock
+  std::atomic<T*> first_{nullptr};  // written under the lock
+  T* last_ = nullptr;               // under the lock
 };
 
 /// A pool of threads. Thread-safe. The destructor executes the remaining work and joins the threads.

@@ -20,7 +20,8 @@ void call_each(const hg& h, na_addr_t server) {
 
 /// Arguments of sizes around the largest message, and larger.
 void call_with_long_arguments(const hg& h, na_addr_t server) {
-  for (size_t size : {0, 1, 3000, 3900, 4020, 4030, 4031, 4032, 4033, 4034, 4040, 4096, 5000, 100000, 10000000}) {
+  for (size_t size :
+       {0, 1, 3000, 3900, 4020, 4030, 4031, 4032, 4033, 4034, 4040, 4054, 4055, 4056, 4096, 5000, 100000, 10000000}) {
     std::string text(size, 'a');
     number_t expected{0}, out{};
     for (size_t i = 0; i < size; ++i) {
@@ -36,7 +37,7 @@ void call_with_long_arguments(const hg& h, na_addr_t server) {
 }
 
 void call_with_long_results(const hg& h, na_addr_t server) {
-  for (size_t size : {0, 1, 4000, 4055, 4056, 5000, 100000}) {
+  for (size_t size : {0, 1, 4000, 4063, 4064, 5000, 100000}) {
     number_t in{size};
     text_t out{nullptr};
     hg_request_t request = HG_REQUEST_NULL;
@@ -44,7 +45,7 @@ void call_with_long_results(const hg& h, na_addr_t server) {
     hg_status_t status = HG_FALSE;
     const hg_return_t code = HG_Wait(request, 20000, &status);
     REQUIRE(status == HG_TRUE);
-    REQUIRE_HG(size <= 4055 ? HG_SUCCESS : HG_SIZE_ERROR, code);
+    REQUIRE_HG(size <= 4063 ? HG_SUCCESS : HG_SIZE_ERROR, code);
     if (code == HG_SUCCESS) REQUIRE(std::string(out.text) == std::string(size, 'r'));
     REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
     REQUIRE(out.text == nullptr);

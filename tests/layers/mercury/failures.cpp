@@ -11,7 +11,7 @@ using namespace test;
 
 constexpr const char* url = "tcp";
 constexpr size_t largest = 4096;
-constexpr size_t response_header_size = 32;
+constexpr size_t response_header_size = 24;
 
 /// Calls the function "open" of the server `times` times. Prints the code of each call, and if its result is right.
 int open_often(const std::string& name, int times) {
@@ -87,7 +87,7 @@ class tap final : public na::direct_receiver {
 
 hg_return_t result_in(const std::string& answer) {
   int32_t result = 0;
-  std::memcpy(&result, answer.data() + 8, sizeof result);
+  std::memcpy(&result, answer.data() + 16, sizeof result);
   return static_cast<hg_return_t>(result);
 }
 
