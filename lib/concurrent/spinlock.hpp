@@ -36,6 +36,13 @@ class basic_spinlock {
     if (LCI_UNLIKELY(!try_lock())) wait();
   }
   void unlock() { held_.store(false, std::memory_order_release); }  // R1
+  /// For sections that call nothing which might create a thread. Returns false, without effect, in a process with one
+  /// thread: then the section must not call unlock().
+  bool lock_unless_alone() {
+    if (LCI_LIKELY(is_alone())) return false;
+    lock();
+    return true;
+  }
   /// Only a hint.
   bool is_held() const { return held_.load(std::memory_order_relaxed); }
 

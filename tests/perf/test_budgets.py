@@ -40,7 +40,7 @@ class Budgets(unittest.TestCase):
         counted = count.count(os.environ["COUNT_V1"], count.V1_PARTS)
         print("\n" + count.layer_table(counted, count.V1_PARTS), flush=True)
         for call, core, most in (("puts", "am", 40), ("sends", "send", 43), ("recvs", "recv", 38),
-                                 ("v1_test", "test", 5), ("progress_puts_16", "progress_am_16", 71),
+                                 ("v1_test", "test", 5), ("progress_puts_16", "progress_am_16", 51),
                                  ("progress_sends_16", "progress_send_16", 46)):
             with self.subTest(call=call):
                 self.assertLessEqual(counted[call] - counted[core], most)
@@ -49,8 +49,8 @@ class Budgets(unittest.TestCase):
         """Order, arguments, counts of messages and the search for the handler are included."""
         counted = count.count(os.environ["COUNT_CCS"], count.CCS_PARTS)
         print("\n" + count.layer_table(counted, count.CCS_PARTS), flush=True)
-        for call, core, most in (("amrequest_0", "am_0", 290), ("amrequest_4", "am_32", 340),
-                                 ("poll_0_16", "progress_am_0_16", 310), ("poll_4_16", "progress_am_32_16", 325)):
+        for call, core, most in (("amrequest_0", "am_0", 144), ("amrequest_4", "am_32", 190),
+                                 ("poll_0_16", "progress_am_0_16", 164), ("poll_4_16", "progress_am_32_16", 182)):
             with self.subTest(call=call):
                 self.assertLessEqual(counted[call] - counted[core], most)
 

@@ -62,7 +62,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   void on_peer_departure(int peer, network::departure how) override;
   void on_device_end(int peer) override;
   void on_operation_failure(void* context, int peer) override;
-  LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);  // for receive.cpp only
+  LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);  // for receivers only
 
   // --- for posts ---
 

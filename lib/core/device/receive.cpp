@@ -176,11 +176,6 @@ LCI_NOINLINE void receive_am_at(device& d, rcomp_table::entry entry, int peer, c
     throw_lost(d, "an active message", peer, size);
 }
 
-/// A message of a stream.
-LCI_NOINLINE void receive_in_stream(device& d, int peer, const std::byte* data, size_t size) {
-  if (!receive_ordered_at_once(d, peer, data, size)) d.receive(peer, data, size, nullptr);
-}
-
 }  // namespace
 
 bool deliver_copy(device& d, rcomp_table::target to, int peer, tag_t tag, const std::byte* data, size_t size) {

@@ -125,6 +125,27 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
   return wait.result(errorcode_t::posted);
 }
 
+network::message_head stream_head(const stream& s, detail::delivery_terms terms, uint8_t policy, uint32_t number) {
+  return wire::pack(wire::kind::am_ordered, policy, s.id, terms.comp, wire::pack_number(number, terms.tag));
+}
+
+/// inject_in_stream() of a message that may have to ask for credit or to wait. Under the lock of `out`. It finds `out`
+/// again, so that all arguments are in registers.
+LCI_NOINLINE errorcode_t inject_by_credit(device* d, const stream* s, int rank, detail::delivery_terms terms,
+                                          const void* buffer, size_t size) {
+  outgoing_stream& out = *s->to(rank);
+  out.catch_up();
+  if (LCI_UNLIKELY(!out.has_room())) return errorcode_t::retry_backlog;
+  const bool asks = out.asks_credit(size);
+  const errorcode_t result =
+      d->inject(rank, stream_head(*s, terms, asks ? wire::asks_credit : uint8_t{0}, out.next), buffer, size);
+  if (LCI_UNLIKELY(result != errorcode_t::done)) return result;
+  ++out.next;
+  out.release(size, asks);
+  out.grant();
+  return result;
+}
+
 }  // namespace
 
 status_t post_in_stream(post_am_args& a) {
@@ -154,20 +175,13 @@ errorcode_t inject_in_stream(core::device* d, const core::stream* s, int rank, d
                              size_t size) {
   using namespace core;
   if (LCI_UNLIKELY(s->runtime.p_impl != &d->rt)) return errorcode_t::retry;
-  outgoing_stream* const out = d->rt.streams.find_outgoing(s->id, rank);
+  outgoing_stream* const out = s->to(rank);
   if (LCI_UNLIKELY(out == nullptr)) return errorcode_t::retry;
   const std::lock_guard guard(out->lock);
-  out->catch_up();
-  if (LCI_UNLIKELY(!out->has_room())) return errorcode_t::retry_backlog;
-  const bool asks = out->asks_credit(size);
-  const uint8_t policy = asks ? wire::asks_credit : uint8_t{0};
-  const network::message_head head =
-      wire::pack(wire::kind::am_ordered, policy, s->id, terms.comp, wire::pack_number(out->next, terms.tag));
-  const errorcode_t result = d->inject(rank, head, buffer, size);
-  if (LCI_LIKELY(result == errorcode_t::done)) {
-    ++out->next;
-    out->release(size, asks);
-  }
+  if (LCI_UNLIKELY(!out->is_easy(size) || out->has_begun_anew()))
+    return inject_by_credit(d, s, rank, terms, buffer, size);
+  const errorcode_t result = d->inject(rank, stream_head(*s, terms, 0, out->next), buffer, size);
+  if (LCI_LIKELY(result == errorcode_t::done)) out->release_easy(size);
   return result;
 }
 

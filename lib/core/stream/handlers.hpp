@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "lib/base/cpu.hpp"
 #include "lib/core/wire/wire.hpp"
 
 namespace lci::core {
@@ -11,9 +12,9 @@ class device;
 
 // stream_order.cpp: at the target
 bool receive_ordered(device& d, int peer, wire::message& m);
-/// Delivers a message of a stream if its header is_ordered_am(), its handler reads messages in place, and it is the
-/// next of its stream. Otherwise returns false, without effect. `message` begins with the header.
-bool receive_ordered_at_once(device& d, int peer, const std::byte* message, size_t message_size);
+/// Receives a message whose header is_ordered_am(). `message` begins with the header. The network may reuse its memory
+/// afterwards.
+LCI_NOINLINE void receive_in_stream(device& d, int peer, const std::byte* message, size_t message_size);
 bool receive_ordered_rts(device& d, int peer, wire::message& m);
 // stream.cpp: at the sender
 bool receive_credit(device& d, int peer, wire::message& m);

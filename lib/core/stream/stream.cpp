@@ -1,5 +1,6 @@
 #include "lib/core/stream/stream.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -11,7 +12,10 @@
 namespace lci::core {
 
 stream::stream(runtime_t rt, const stream_attr_t& attributes)
-    : runtime(rt), attr(attributes), id(rt.p_impl->streams.add(attributes)) {}
+    : runtime(rt),
+      attr(attributes),
+      id(rt.p_impl->streams.add(attributes)),
+      row_(&rt.p_impl->streams.outgoing_of(id)) {}
 
 stream::~stream() { runtime.p_impl->streams.remove(id); }
 
@@ -25,6 +29,17 @@ void outgoing_stream::hold(device& d, backlog::item item, size_t size, held_list
 void outgoing_stream::held_message::end() const {
   by->pending.fetch_sub(1, std::memory_order_release);
   by->lifetime.end_task();
+}
+
+void outgoing_stream::grant() {
+  if (!has_room()) return;
+  // As in asks_credit() and is_open(). Messages that exceed the smaller bound need not wait, but aren't easy.
+  const uint64_t most = (window - 1) / 4, most_bytes = (window_bytes - 1) / 4;
+  if (unasked >= most || unasked_bytes >= most_bytes) return;
+  const uint64_t n = std::min(most - unasked, window - (sent - delivered));
+  easy_begin = next;
+  easy_end = next + static_cast<uint32_t>(n);
+  granted_bytes = easy_bytes = std::min(most_bytes - unasked_bytes + 1, window_bytes - (sent_bytes - delivered_bytes));
 }
 
 void outgoing_stream::ask_credit(std::vector<std::byte>& message, size_t size) const {

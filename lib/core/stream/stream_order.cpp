@@ -50,7 +50,10 @@ void incoming_stream::begin_anew() {
     bytes_ = 0;
     lost_ = {};
     n_lost_ = 0;
-    delivering_ = false;  // a thread that is delivering sees the new connection_ and stops
+    // A thread that is delivering sees the new connection_ and stops.
+    n_outdated_ += delivering_ ? 1 : 0;
+    delivering_ = false;
+    look_for_disturbance();
   }
   for (const auto& [number, m] : lost) drop(m);
 }
@@ -93,6 +96,7 @@ bool incoming_stream::note_lost(uint32_t number, const ordered_message& m) {
     if (at == lost_.end()) return false;
     *at = {number, 0, 0, false};
     ++n_lost_;
+    look_for_disturbance();
   }
   ++at->count;
   at->bytes += m.size;
@@ -130,7 +134,10 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
       const bool expected = number - next_ < furthest && !(delivering_ && number == next_) && !is_lost(number);
       bool counted = false;
       try {
-        if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) return true;
+        if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) {
+          look_for_disturbance();
+          return true;
+        }
       } catch (const std::bad_alloc&) {
         counted = note_lost(number, m);
         if (!counted) {
@@ -153,45 +160,43 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
   return true;
 }
 
-inline bool incoming_stream::deliver_at_once(device& d, comp_impl_t& comp, const std::byte* message,
-                                             size_t message_size) {
-  network::message_head head;
-  std::memcpy(&head, message, sizeof head);
-  const size_t size = message_size - sizeof head;
-  const bool asks = wire::asks_for_credit(head);
-  uint32_t connection;
-  {
-    std::lock_guard guard(lock_);
-    if (LCI_UNLIKELY(!is_turn(wire::number_of(head)))) return false;
-    delivering_ = true;
-    connection = connection_;
-  }
+LCI_ALWAYS_INLINE inline bool incoming_stream::deliver_at_once(device& d, comp_impl_t& comp, uint32_t number, int peer,
+                                                               const std::byte* data, size_t size, tag_t tag) {
+  const bool begins_locked = lock_.lock_unless_alone();
+  const bool is_next = is_turn(number);
+  const uint32_t connection = connection_;
+  if (LCI_LIKELY(is_next)) delivering_ = true;
+  if (begins_locked) lock_.unlock();
+  if (LCI_UNLIKELY(!is_next)) return false;
   try {
     const pushes_in_order mark;
-    comp.signal(arrived_status(peer_, message + sizeof head, size, wire::tag_of(head)));
+    comp.signal(arrived_status(peer, data, size, tag));
   } catch (...) {
-    end_turns(d, size, asks, connection, std::current_exception());
-    return true;
+    end_turns_by_exception(d, size, connection);
   }
-  {
-    std::lock_guard guard(lock_);
-    if (LCI_LIKELY(!asks && waiting_.empty() && n_lost_ == 0 && connection == connection_)) {
-      ++next_;
-      bytes_ += size;
-      delivering_ = false;
-      return true;
-    }
+  const bool ends_locked = lock_.lock_unless_alone();  // a thread may have been created meanwhile
+  const bool is_simple = !disturbed_;
+  if (LCI_LIKELY(is_simple)) {
+    ++next_;
+    bytes_ += size;
+    delivering_ = false;
   }
-  end_turns(d, size, asks, connection, nullptr);
+  if (ends_locked) lock_.unlock();
+  if (LCI_UNLIKELY(!is_simple)) end_turns(d, size, connection);
   return true;
 }
 
-void incoming_stream::end_turns(device& d, size_t size, bool asks, uint32_t connection, std::exception_ptr thrown) {
+void incoming_stream::end_turns(device& d, size_t size, uint32_t connection) {
   ordered_message m;
   m.size = size;
-  m.asks = asks;
-  if (end_turn(d, m, connection)) return take_turns(d, m, connection, std::move(thrown));
-  if (thrown != nullptr) std::rethrow_exception(thrown);
+  if (end_turn(d, m, connection)) take_turns(d, m, connection, nullptr);
+}
+
+void incoming_stream::end_turns_by_exception(device& d, size_t size, uint32_t connection) {
+  ordered_message m;
+  m.size = size;
+  if (end_turn(d, m, connection)) take_turns(d, m, connection, std::current_exception());
+  throw;
 }
 
 void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connection, std::exception_ptr thrown) {
@@ -216,7 +221,11 @@ bool incoming_stream::end_turn(device& d, ordered_message& m, uint32_t connectio
   wire::header credit;
   {
     std::lock_guard guard(lock_);
-    if (connection != connection_) return false;
+    if (connection != connection_) {
+      --n_outdated_;
+      look_for_disturbance();
+      return false;
+    }
     ++next_;
     bytes_ += m.size;
     asks |= pass_lost();
@@ -230,6 +239,7 @@ bool incoming_stream::end_turn(device& d, ordered_message& m, uint32_t connectio
     } else {
       delivering_ = false;
     }
+    look_for_disturbance();
   }
   if (asks) {
     credit.what = wire::kind::stream_credit;
@@ -320,13 +330,18 @@ bool receive_ordered(device& d, int peer, wire::message& m) {
       .arrive(d, number, message);
 }
 
-bool receive_ordered_at_once(device& d, int peer, const std::byte* message, size_t message_size) {
-  network::message_head head;
-  std::memcpy(&head, message, sizeof head);
+void receive_in_stream(device& d, int peer, const std::byte* message, size_t message_size) {
+  uint64_t first, second;
+  std::memcpy(&first, message, sizeof first);
+  std::memcpy(&second, message + sizeof first, sizeof second);
+  const network::message_head head{{first, second}};
   comp_impl_t* const comp = d.rt.rcomps.lookup(wire::word_of(head));
   incoming_stream* const in = d.rt.streams.find_incoming(peer, wire::engine_of(head));
-  return LCI_LIKELY(comp != nullptr && in != nullptr) && comp->attr.am_in_place && may_post(comp->attr.comp_type) &&
-         in->deliver_at_once(d, *comp, message, message_size);
+  if (LCI_UNLIKELY(comp == nullptr || in == nullptr || wire::asks_for_credit(head) || !comp->attr.am_in_place ||
+                   !may_post(comp->attr.comp_type)) ||
+      LCI_UNLIKELY(!in->deliver_at_once(d, *comp, wire::number_of(head), peer, message + sizeof head,
+                                        message_size - sizeof head, wire::tag_of(head))))
+    d.receive(peer, message, message_size, nullptr);
 }
 
 bool receive_ordered_rts(device& d, int peer, wire::message& m) {

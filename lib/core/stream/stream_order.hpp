@@ -47,9 +47,10 @@ class incoming_stream {
   /// the stream continues after it.
   bool arrive(device& d, uint32_t number, ordered_message m);
 
-  /// arrive() of the most common message: `comp` runs the program's code and reads the payload in place, and no ack
-  /// follows the header. If it is not this message's turn, returns false, without effect.
-  bool deliver_at_once(device& d, comp_impl_t& comp, const std::byte* message, size_t message_size);
+  /// arrive() of the most common message: `comp` runs the program's code and reads the payload in place, and the sender
+  /// waits neither for an ack nor for credit. If it is not this message's turn, returns false, without effect.
+  bool deliver_at_once(device& d, comp_impl_t& comp, uint32_t number, int peer, const std::byte* data, size_t size,
+                       tag_t tag);
 
   /// The peer's id has been given to another peer: drops what waits, and restarts the numbers.
   void begin_anew();
@@ -71,6 +72,7 @@ class incoming_stream {
     bool asks = false;  // one of them, for credit
   };
   // Under lock_:
+  void look_for_disturbance() { disturbed_ = !waiting_.empty() || n_lost_ > 0 || n_outdated_ > 0; }
   bool is_lost(uint32_t number) const;
   /// False: there are too many gaps between lost messages.
   bool note_lost(uint32_t number, const ordered_message& m);
@@ -79,8 +81,11 @@ class incoming_stream {
   /// Counts a message that was delivered, and sends credit if it or a lost one behind it asks for that. True: `m` is
   /// now the next message, which waited, and the caller must deliver it.
   bool end_turn(device& d, ordered_message& m, uint32_t connection);
-  /// Ends the turn of a message of deliver_at_once(), and delivers those that waited for it. Throws `thrown`, if any.
-  LCI_NOINLINE void end_turns(device& d, size_t size, bool asks, uint32_t connection, std::exception_ptr thrown);
+  // These end the turn of a message of deliver_at_once(), and deliver those that waited for it. They are functions of
+  // their own, so that deliver_at_once() has no variables in memory.
+  LCI_NOINLINE void end_turns(device& d, size_t size, uint32_t connection);
+  /// The same in a handler of exceptions, whose exception it throws again.
+  [[noreturn]] LCI_NOINLINE void end_turns_by_exception(device& d, size_t size, uint32_t connection);
   /// Delivers the message and those that waited for it, and throws the first exception of all, `thrown` before others.
   void take_turns(device& d, ordered_message m, uint32_t connection, std::exception_ptr thrown);
   void deliver(device& d, const ordered_message& m);
@@ -97,6 +102,9 @@ class incoming_stream {
   std::map<uint32_t, ordered_message> waiting_;  // by number; under lock_
   std::array<lost_turns, 4> lost_;               // under lock_
   unsigned n_lost_ = 0;                          // used entries of lost_; under lock_
+  unsigned n_outdated_ = 0;                      // threads that deliver for an earlier connection_; under lock_
+  /// Whether the end of a turn may have to do more than to count its message. Under lock_.
+  bool disturbed_ = false;
 };
 
 /// Completion object of a stream's large message during its rendezvous. Deletes itself.

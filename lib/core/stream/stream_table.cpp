@@ -13,11 +13,13 @@ uint16_t stream_table::add(const stream_attr_t& attr) {
   const auto free = std::find(used_.begin(), used_.end(), false);
   const auto id = static_cast<size_t>(free - used_.begin());
   if (id == most) throw_invalid("alloc_stream", "number of streams", std::to_string(id), "below 65536", "free some");
+  (void)outgoing_.get_row(static_cast<uint16_t>(id));  // here, since a failure of what follows would lose the id
   if (free == used_.end()) used_.push_back(true);
   used_[id] = true;
   // An earlier stream of this id has left state for some peers: give it the new window.
   outgoing_.for_each_of(static_cast<uint16_t>(id), [&](outgoing_stream& out) {
     std::lock_guard inner(out.lock);
+    out.settle();
     out.window = attr.window;
     out.window_bytes = attr.window_bytes;
   });

@@ -19,6 +19,7 @@ namespace lci::core {
 template <class T>
 class stream_peers {
  public:
+  using row = mpmc_array<T*>;  // by peer
   /// Null if there is none yet.
   T* find(uint16_t stream, int peer) const {
     const row* r = rows_.get(stream);
@@ -29,15 +30,16 @@ class stream_peers {
   T& get(uint16_t stream, int peer, const Values&... values) {
     if (T* found = find(stream, peer)) return *found;
     std::lock_guard guard(mutex_);
-    row* r = rows_.get(stream);
-    if (r == nullptr) {
-      r = &owned_rows_.emplace_back(1);
-      rows_.put(stream, r);
-    }
-    if (T* found = r->get(static_cast<size_t>(peer))) return *found;
+    row& r = row_of(stream);
+    if (T* found = r.get(static_cast<size_t>(peer))) return *found;
     T* made = &owned_.emplace_front(values...);
-    r->put(static_cast<size_t>(peer), made);
+    r.put(static_cast<size_t>(peer), made);
     return *made;
+  }
+  /// Valid as long as the table. Made if there is none yet.
+  const row& get_row(uint16_t stream) {
+    std::lock_guard guard(mutex_);
+    return row_of(stream);
   }
   template <class F>
   void for_each_of(uint16_t stream, F f) {
@@ -57,8 +59,16 @@ class stream_peers {
   }
 
  private:
-  using row = mpmc_array<T*>;  // by peer
-  mpmc_array<row*> rows_{1};   // by stream
+  row& row_of(uint16_t stream) {  // under mutex_
+    row* r = rows_.get(stream);
+    if (r == nullptr) {
+      r = &owned_rows_.emplace_back(1);
+      rows_.put(stream, r);
+    }
+    return *r;
+  }
+
+  mpmc_array<row*> rows_{1};  // by stream
   std::mutex mutex_;
   std::deque<row> owned_rows_;  // under mutex_
   std::forward_list<T> owned_;  // under mutex_
@@ -72,6 +82,8 @@ class stream_table {
   uint16_t add(const stream_attr_t& attr);
   void remove(uint16_t id);
   outgoing_stream& outgoing(const stream& s, int peer);
+  /// All of a stream's id. Valid as long as the table.
+  const outgoing_row& outgoing_of(uint16_t id) { return outgoing_.get_row(id); }
   /// Null if nothing was ever posted in that stream to that peer.
   outgoing_stream* find_outgoing(uint16_t id, int peer) const { return outgoing_.find(id, peer); }
   incoming_stream& incoming(int peer, uint16_t id);

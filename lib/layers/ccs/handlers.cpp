@@ -10,7 +10,9 @@ bool handler_table::add_context(CCS_context_t& number) {
   std::lock_guard guard(lock_);
   const unsigned n = n_.load(std::memory_order_relaxed);
   if (n == CCS_MAX_CONTEXTS) return false;
-  contexts_[n] = std::move(made);
+  owned_.reserve(n + 1);
+  contexts_[n].store(made.get(), std::memory_order_release);  // R2
+  owned_.push_back(std::move(made));
   n_.store(n + 1, std::memory_order_release);
   number = n;
   return true;
@@ -88,12 +90,15 @@ constexpr std::array<large_caller, n_callers> large_table = large_callers(by_num
 
 void handler_table::set(CCS_context_t context, unsigned id, const handler& h) {
   handler with_callers = h;
+  with_callers.callers = {};
   if (h.style != handler_style::large)
-    with_callers.callers = (h.style == handler_style::spread ? spread_table : varargs_table).data();
+    for (size_t n = 0; n < n_callers; ++n)
+      if (h.num_args < 0 || n == static_cast<size_t>(h.num_args))
+        with_callers.callers[n] = (h.style == handler_style::spread ? spread_table : varargs_table)[n];
   auto entry = std::make_unique<const handler>(with_callers);
   std::lock_guard guard(lock_);
   all_.reserve(all_.size() + 1);
-  contexts_[context]->handlers[id].store(entry.get(), std::memory_order_release);  // R1
+  contexts_[context].load(std::memory_order_relaxed)->handlers[id].store(entry.get(), std::memory_order_release);  // R1
   all_.push_back(std::move(entry));
 }
 

@@ -38,7 +38,8 @@ void accept(process& p, large_message& m, const large_target& target) noexcept {
 
 void offer(process& p, std::unique_ptr<large_message> m) noexcept {
   const handler* const h = p.handlers.find(m->context, m->handler);
-  CCS_token token{static_cast<CCS_node_t>(m->source), m->context, false, h->data};
+  CCS_token token{static_cast<CCS_node_t>(m->source), wire::pack({wire::purpose::large, m->context, m->handler, 0}),
+                  h->data};
   large_target target;
   int result = CCS_FAILURE;
   {
@@ -71,7 +72,7 @@ void offer(process& p, std::unique_ptr<large_message> m) noexcept {
 
 }  // namespace
 
-void handle_large(process& p, int source, const wire::address& to, const std::byte* data, size_t size) noexcept {
+void handle_large(process& p, int source, wire::address to, const std::byte* data, size_t size) noexcept {
   wire::large_head head;
   const size_t n = to.num_args * sizeof(CCS_handler_arg_t);
   if (!wire::take(data, size, head) || size != n || to.num_args > CCS_MAX_HANDLER_ARGS)
@@ -117,26 +118,26 @@ using namespace ccs;
 int CCS_amlarge(CCS_context_t context, CCS_node_t node, void* buf, size_t count, CCS_datadesc_t datadesc,
                 unsigned handler_id, CCS_callback_t local_done, void* local_arg, unsigned num_args, ...) {
   constexpr const char* me = "CCS_amlarge";
-  CCS_handler_arg_t args[CCS_MAX_HANDLER_ARGS];
+  short_body args;
   if (!are_possible(me, handler_id, num_args)) return CCS_FAILURE;
   va_list list;
   va_start(list, num_args);
-  take_arguments(args, num_args, list);
+  args.take_arguments(num_args, list);
   va_end(list);
   return or_code(me, [&] {
     process* const p = current(me);
     if (p == nullptr || !is_context(*p, me, context) || !is_node(*p, me, node)) return +CCS_FAILURE;
     layout data(me, "", buf, count, datadesc);
     if (!data.valid()) return +CCS_FAILURE;
-    const size_t n = num_args * sizeof *args;
+    const size_t n = num_args * sizeof *args.words;
     wire::large_head head{0, data.size()};
     auto op = std::make_unique<operation>(*p, static_cast<int>(node), me, local_done, local_arg);
     op->local = std::move(data);
     op->count_as(operation::counted::outstanding);
     head.operation = op->give_number();
-    std::byte body[sizeof head + sizeof args];
+    std::byte body[sizeof head + CCS_MAX_HANDLER_ARGS * sizeof *args.words];
     std::memcpy(body, &head, sizeof head);
-    if (n > 0) std::memcpy(body + sizeof head, args, n);
+    if (n > 0) std::memcpy(body + sizeof head, args.words, n);
     sent_mark mark(p->counts());
     (void)lci::post_am_x(static_cast<int>(node), body, sizeof head + n, lci::COMP_NULL, p->to_handlers)
         .device(p->device)

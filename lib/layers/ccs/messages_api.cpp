@@ -19,12 +19,6 @@ int register_as(const char* function, CCS_context_t context, unsigned handler_id
   });
 }
 
-/// Calls va_end() at the end of a scope.
-struct list_end {
-  va_list& list;
-  ~list_end() { va_end(list); }
-};
-
 /// Whether the token is that of the handler that is running in this thread. Prints a line if not.
 bool is_token(const char* function, CCS_token_t token) {
   if (LCI_LIKELY(token != nullptr && token == tls.token)) return true;
@@ -75,30 +69,37 @@ void* CCS_handler_data(CCS_token_t token) { return is_token("CCS_handler_data", 
 int CCS_amrequest(CCS_context_t context, CCS_node_t node, void* buf, unsigned count, CCS_datadesc_t datadesc,
                   unsigned handler_id, unsigned num_args, ...) {
   constexpr const char* me = "CCS_amrequest";
+  short_body body;
   va_list list;
   va_start(list, num_args);
-  const list_end at_end{list};
+  body.take_arguments(num_args, list);
+  va_end(list);
   return or_code(me, [&] {
     process* const p = current(me);
-    if (p == nullptr || !is_context(*p, me, context) || !is_node(*p, me, node)) return +CCS_FAILURE;
-    return send_message(*p, me, {wire::purpose::request, context, handler_id, num_args}, static_cast<int>(node), buf,
-                        count, datadesc, list);
+    if (p == nullptr) return +CCS_FAILURE;
+    const wire::address to{wire::purpose::request, context, handler_id, num_args};
+    if (LCI_LIKELY(send_at_once(*p, to, node, {buf, count, datadesc}, body))) return +CCS_SUCCESS;
+    return send_message(*p, me, to, node, {buf, count, datadesc}, body);
   });
 }
 
 int CCS_amreply(CCS_token_t token, void* buf, unsigned count, CCS_datadesc_t datadesc, unsigned handler_id,
                 unsigned num_args, ...) {
   constexpr const char* me = "CCS_amreply";
+  short_body body;
   va_list list;
   va_start(list, num_args);
-  const list_end at_end{list};
+  body.take_arguments(num_args, list);
+  va_end(list);
   return or_code(me, [&] {
     process* const p = current(me);
     if (p == nullptr || !is_token(me, token)) return +CCS_FAILURE;
-    if (!token->is_request)
+    const wire::address from = wire::unpack(token->tag);
+    if (from.what != wire::purpose::request)
       return refuse(me, "called in the handler of a reply, or of a large message: only requests are replied to");
-    return send_message(*p, me, {wire::purpose::reply, token->context, handler_id, num_args},
-                        static_cast<int>(token->source), buf, count, datadesc, list);
+    const wire::address to{wire::purpose::reply, from.context, handler_id, num_args};
+    if (LCI_LIKELY(send_at_once(*p, to, token->source, {buf, count, datadesc}, body))) return +CCS_SUCCESS;
+    return send_message(*p, me, to, token->source, {buf, count, datadesc}, body);
   });
 }
 

@@ -131,6 +131,7 @@ void process::poll() {
 }
 
 void process::announce(int node) noexcept {
+  busy_inboxes.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard guard(announced_lock_);
   const size_t n = announced_.load(std::memory_order_relaxed);
   announced_nodes_[(first_announced_ + n) % announced_nodes_.size()] = node;
@@ -155,7 +156,10 @@ void process::run_inboxes() {
     // Another thread that has a message of this node announces the rest when it has handled that.
     while (const std::unique_ptr<inbox::message> m = in.begin()) {
       handle(*this, node, m->tag, m->data.get(), m->size);
-      if (!in.end()) break;
+      if (!in.end()) {
+        busy_inboxes.fetch_sub(1, std::memory_order_release);  // R2: pairs with A2 in messages.cpp
+        break;
+      }
     }
   }
 }

@@ -50,6 +50,9 @@ class handler_arrivals final : public arrivals {
  public:
   explicit handler_arrivals(process& p) : arrivals(p) {}
   void signal(lci::status_t status) override;
+
+ private:
+  [[gnu::noinline]] void handle_otherwise(const lci::status_t& s);
 };
 /// For the layer's own messages (services.cpp).
 class service_arrivals final : public arrivals {
@@ -83,6 +86,11 @@ class process {
   // --- parts ---
   handler_table handlers;
   std::vector<peer> peers;
+  /// Number of inboxes that are not free. Incremented by the thread that has filled an empty one, and decremented by the
+  /// one that has emptied it, which both precede the next message of that source: messages of a source arrive, and so
+  /// reach its inbox or handler, one after the other. So a thread that reads 0 while it delivers a message knows that the
+  /// source's inbox is free.
+  std::atomic<size_t> busy_inboxes{0};
   due_callbacks due;
   std::unique_ptr<registration_table> memory;
   memory_blocks blocks;

@@ -76,6 +76,10 @@ void arrive(comp& to, const lci::status_t& s) {
   }
 }
 
+void arrival_ports::close(lci::runtime_t runtime) {
+  if (!short_handler_.is_empty()) lci::free_comp_x(&short_handler_).runtime(runtime)();
+}
+
 lci::rcomp_t remote_handle(uintptr_t remote_completion) {
   if (LCI_UNLIKELY(remote_completion > ~lci::rcomp_t{0}))
     throw lci::invalid_argument_error(
@@ -99,24 +103,26 @@ void arrival_ports::port::signal(lci::status_t s) {
   deliver(*endpoint, role_, s);
 }
 
-void arrival_ports::word_port::signal(lci::status_t s) {
-  // The most common message: a short one of a word. The bits above the id are those of its kind, which are 0.
+void arrival_ports::on_short(lci::status_t s) {
+  // The most common message: a short one of a word. The bits above the id are those of its kind, which are 0; with
+  // those of other kinds it is no endpoint's.
   static_assert(tag_of(arrival::immediate) == 0);
+  arrival_ports& ports = detail::current->ports;
   thread_state& mine = my_state();
   const uint64_t id = s.tag >> tag_bits;
-  const LCI_endpoint_s* const endpoint = LCI_LIKELY(id < max_ids) ? all_.find(static_cast<unsigned>(id)) : nullptr;
-  if (LCI_UNLIKELY(endpoint == nullptr) || LCI_UNLIKELY(s.size != 8)) return port::signal(s);
+  const LCI_endpoint_s* const endpoint = ports.endpoints_.get(id);
+  if (LCI_UNLIKELY(endpoint == nullptr) || LCI_UNLIKELY(s.size != 8)) return ports.in_place_.signal(s);
   comp& to = *endpoint->default_comp;
   const LCI_handler_t function = to.function;
   add_one(mine.of_id[id].delivered);
-  if (function == nullptr) return deliver_short(to, s);
+  if (function == nullptr || LCI_UNLIKELY(mine.bell != nullptr)) return deliver_short(to, s);
+  // The last call of this function: so the compiler builds the request where it is passed.
   LCI_request_t r;
   begin_request(r, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
   std::memcpy(&r.data.immediate, s.buffer, 8);
   r.data.immediate.words[1] = r.data.immediate.words[2] = r.data.immediate.words[3] = 0;
   r.user_context = nullptr;
   function(r);
-  comp::ring(mine);
 }
 
 void arrival_ports::deliver(LCI_endpoint_s& endpoint, port::role role, const lci::status_t& s) {
@@ -175,7 +181,8 @@ void arrival_ports::unknown_port::signal(lci::status_t s) {
 }
 
 void arrival_ports::open(lci::runtime_t runtime) {
-  in_place = lci::register_rcomp_x(lci::comp_t(&in_place_)).runtime(runtime)();
+  short_handler_ = lci::alloc_handler_x(on_short).runtime(runtime).am_in_place(true)();
+  in_place = lci::register_rcomp_x(short_handler_).runtime(runtime)();
   packets = lci::register_rcomp_x(lci::comp_t(&packets_)).runtime(runtime)();
   memory = lci::register_rcomp_x(lci::comp_t(&memory_)).runtime(runtime)();
   steps = lci::register_rcomp_x(lci::comp_t(&steps_)).runtime(runtime)();

@@ -32,6 +32,8 @@ class arrival_ports {
  public:
   /// Registers the handles. All ranks do this before they register others, so that the numbers are equal.
   void open(lci::runtime_t runtime);
+  /// Frees what open() has allocated. No message may arrive any more.
+  void close(lci::runtime_t runtime);
 
   // Remote completion handles to which peers send:
   /// short messages, puts into memory, and signals; read in place.
@@ -56,18 +58,12 @@ class arrival_ports {
     port(arrival_ports& all, role what);
     void signal(lci::status_t status) override;
 
-   protected:
-    arrival_ports& all_;
-
    private:
+    arrival_ports& all_;
     const role role_;
   };
-  /// The port of short messages.
-  class word_port final : public port {
-   public:
-    explicit word_port(arrival_ports& all) : port(all, role::in_place) {}
-    void signal(lci::status_t status) override;
-  };
+  /// The handler of messages for `in_place`. A function, which the core calls at less cost than a completion object.
+  static void on_short(lci::status_t status);
   friend class port;
   /// A message for an endpoint that this rank has yet to create.
   struct early {
@@ -87,7 +83,8 @@ class arrival_ports {
   lci::mpmc_array<LCI_endpoint_s*> endpoints_;  // by id
   std::mutex mutex_;
   std::vector<early> early_;  // under mutex_
-  word_port in_place_{*this};
+  lci::comp_t short_handler_;
+  port in_place_{*this, port::role::in_place};
   port packets_{*this, port::role::packets}, memory_{*this, port::role::memory}, steps_{*this, port::role::steps};
   unknown_port unknown_;
 };

@@ -35,6 +35,7 @@ void close(world& w) {
     if (!w.pieces.is_empty()) lci::free_matching_engine_x(&w.pieces).runtime(w.runtime)();
     if (!w.collectives.is_empty()) lci::free_matching_engine_x(&w.collectives).runtime(w.runtime)();
     if (!w.agreement.is_empty()) lci::free_matching_engine_x(&w.agreement).runtime(w.runtime)();
+    w.ports.close(w.runtime);
     lci::free_runtime(&w.runtime);
   }
   LCI_MEDIUM_SIZE = -1;
