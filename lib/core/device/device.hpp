@@ -11,6 +11,7 @@
 
 #include "lci/operations.hpp"
 #include "lib/base/objects.hpp"
+#include "lib/concurrent/waiting_line.hpp"
 #include "lib/core/device/collective_numbers.hpp"
 #include "lib/core/device/device_lifetime.hpp"
 #include "lib/core/device/flow_control.hpp"
@@ -130,6 +131,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   core::collective_numbers collective_numbers;
   std::atomic<raw_network*> raw{nullptr};  // owned; null until raw_of() makes it
   device_bell bell;
+  waiting_line line;
   std::atomic<progress_thread*> service{nullptr};  // serves this device; null: none
 
   device_attr_t attr;
