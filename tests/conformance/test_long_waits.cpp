@@ -1,5 +1,5 @@
-// A thread that waits for long sleeps until something ends its wait: a message, a signal or the work of another thread of
-// its process, a deadline.
+// A thread that waits for long sleeps until something ends its wait: a message, a signal or the work of another thread
+// of its process, a deadline.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -30,8 +30,8 @@ long sleeps_of_thread() {
   return used.ru_nvcsw;
 }
 
-/// Ends the wait of rank 0 by `end`, repeatedly: `end(env, counter, handle)` returns when the event happened. It is called
-/// by another thread of rank 0, or (`by_peer`) by rank 1.
+/// Ends the wait of rank 0 by `end`, repeatedly: `end(env, counter, handle)` returns when the event happened. Another
+/// thread of rank 0 calls it, or (`by_peer`) rank 1.
 struct wait_ender {
   const char* what;
   bool by_peer;

@@ -20,13 +20,13 @@ inline bool may_sleep_long(const device& d) {
 }
 
 /// Of a thread in wait_until() that has waited for a while without an event. Such threads of a device form a line: the
-/// leader, one at a time, sleeps in the network's park(), as a progress thread does; the others, the followers, sleep for
-/// their objects, which the leader's progress signals. When the leader's sleep ends, a follower wakes and leads, so that
+/// leader, one at a time, sleeps in the network's park(), as a progress thread does; the others, followers, sleep for
+/// their objects, which the leader's progress signals. When the leader's sleep ends, a follower wakes and leads, so
 /// there is one while the old leader handles what has come. Used by one thread.
 ///
-/// What ends the leader's sleep: messages and other events of the network, also of both parts of a joined one; work that
-/// another thread defers, and deadlines (the device's bell); signals of its object (placed_sleepers). What ends a
-/// follower's: signals of its object; the end of the leader's sleep (waiting_line).
+/// What ends the leader's sleep: messages and other events of the network, also of both parts of a joined one; work
+/// that another thread defers, and deadlines (the device's bell); signals of its object (placed_sleepers). What ends
+/// a follower's: signals of its object; the end of the leader's sleep (waiting_line).
 class long_wait final : public sleeping_place {
  public:
   explicit long_wait(device* d) : device_(d) {}
@@ -36,8 +36,8 @@ class long_wait final : public sleeping_place {
   long_wait(const long_wait&) = delete;
   long_wait& operator=(const long_wait&) = delete;
 
-  /// Sleeps. `sleep(ns)` is that of the object: it must return at once if the object is ready. False: the thread must not
-  /// sleep for long now, and has not slept.
+  /// Sleeps. `sleep(ns)` is that of the object: it must return at once if the object is ready. False: the thread must
+  /// not sleep for long now, and has not slept.
   template <class Sleep>
   LCI_COLD bool operator()(int64_t ns, Sleep& sleep) {
     if (!device_->line.try_to_lead()) return sleep_as_follower(ns, sleep);
@@ -87,8 +87,8 @@ class long_wait final : public sleeping_place {
     return true;
   }
 
-  // Some networks look after their peers when a sleep ends. A follower that was woken to lead may have a long handler to
-  // call first; the others take its place after this time.
+  // Some networks look after their peers when a sleep ends. A follower that was woken to lead may have a long handler
+  // to call first; the others take its place after this time.
   static constexpr int64_t longest_us = 100000, longest_as_follower_us = 20000;
 
   device* const device_;

@@ -35,7 +35,7 @@ LCI_COLD inline void reject_timeout(const char* operation) {
 /// Waits until ready() is true. False: the timeout has passed. `sleep(ns)` must sleep at most that long (negative: for
 /// ever), and wake when another thread makes it ready.
 ///
-/// A thread that makes progress sleeps in the network device: at first for short times, which signals of other threads do
+/// A thread that makes progress sleeps in the network device: at first for short times, which other threads' signals do
 /// not end; then until anything happens (long_sleep.hpp). Where a progress thread serves the device, the waiting thread
 /// uses sleep(), and wakes from time to time to throw the failures that the progress thread has recorded.
 template <class Ready, class Sleep>

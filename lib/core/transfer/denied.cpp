@@ -1,5 +1,5 @@
-// Transfers whose accesses to the peer's memory the system denies: the rest of their data goes in fragments. A kernel may
-// allow these accesses at the start and deny them later, when the peer has changed its user or has been made undumpable.
+// Transfers whose accesses to the peer's memory the system denies go on in fragments. A kernel may allow these accesses
+// at the start and deny them later, when the peer has changed its user or has been made undumpable.
 #include <new>
 #include <utility>
 

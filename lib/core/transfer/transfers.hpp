@@ -60,7 +60,7 @@ LCI_COLD bool can_go_by_messages(const operation* op);
 LCI_COLD bool advance_by_messages(device& d, operation* op);
 /// The sender of a split message has got an RTR for the receiver's part. False: it makes no sense.
 LCI_COLD bool take_request_for_rest(operation* op, const wire::header& head, const wire::rtr_body& rtr);
-/// The same when the gate has been closed: whether such an RTR has closed it. Then the operation is set up for the rest.
+/// The same when the gate is closed: whether such an RTR has closed it. Then the operation is set up for the rest.
 LCI_COLD bool begin_rest(operation* op);
 
 // --- pieces sent as messages (fragments.cpp) ---
