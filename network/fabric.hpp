@@ -15,6 +15,7 @@
 
 #include "lci/attributes.hpp"
 #include "lci/direct.hpp"
+#include "lci/errors.hpp"
 #include "lci/types.hpp"
 #include "network/exchange.hpp"
 
@@ -129,6 +130,13 @@ enum class attention : uint8_t {
   streams,  ///< as `polls`; this device has had no empty poll since the caller last asked
 };
 
+/// Thrown by device::post(): the system does not let this process access the memory of that peer, by this call at least.
+/// Messages reach the peer all the same.
+class access_denied_error final : public resource_error {
+ public:
+  using resource_error::resource_error;
+};
+
 class device {
  public:
   virtual ~device() = default;
@@ -138,7 +146,7 @@ class device {
   /// Returns `done` (finished, no event), `posted` (on_complete follows), `retry_lock` or `retry_nomem` (nothing was
   /// sent), or `fatal`: the peer has failed, ended or freed its device, which on_peer_failure(), on_peer_departure() or
   /// on_device_end() has reported or a later poll reports. Throws resource_error if the system refuses a put or get to
-  /// a live peer: the operation will not complete, and no event follows.
+  /// a live peer (access_denied_error: any access): the operation will not complete, and no event follows.
   virtual errorcode_t post(const net_op& op) = 0;
 
   /// The most frequent send, by its arguments alone: `head`, then `size` bytes of `payload`; both may be reused on

@@ -9,10 +9,79 @@
 #include <atomic>
 #include <climits>
 #include <cstdint>
+#include <mutex>
 
 #include "lib/base/cpu.hpp"
 
 namespace lci {
+
+/// Where a thread sleeps for more than one reason, for example in a network: the wake-up of an object that it waits for
+/// is one of them. See sleep_in(). Thread-safe.
+class sleeping_place {
+ public:
+  /// Sleeps until an event of the place or wake(), at most `timeout_ns` (negative: for ever). May return early.
+  virtual void sleep(int64_t timeout_ns) = 0;
+  /// Ends the sleep of the thread, or its next one.
+  virtual void wake() = 0;
+
+ protected:
+  ~sleeping_place() = default;
+};
+
+/// The threads of this library that sleep in places, by the word that they would otherwise sleep on. Thread-safe.
+///
+/// No wake-up is lost: the sleeper adds itself and increments the count (P) before it compares the word; the waker
+/// changes the word before its read-modify-write of the count (P). If the sleeper's comes first, the waker finds the
+/// entry, under the lock. If the waker's comes first, the sleeper's synchronizes with it, so the sleeper sees the word
+/// changed. The entry is in a frame of the sleeper, which leaves it under the lock.
+class placed_sleepers {
+ public:
+  void sleep(const void* word, uint32_t expected, int64_t timeout_ns, sleeping_place& place) {
+    entry mine{word, &place, nullptr};
+    {
+      std::lock_guard guard(mutex_);
+      mine.next = first_;
+      first_ = &mine;
+    }
+    count_.fetch_add(1, std::memory_order_acq_rel);  // P
+    if (__atomic_load_n(static_cast<const uint32_t*>(word), __ATOMIC_ACQUIRE) == expected) place.sleep(timeout_ns);
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    std::lock_guard guard(mutex_);
+    entry** at = &first_;
+    while (*at != &mine) at = &(*at)->next;
+    *at = mine.next;
+  }
+  /// Reads no memory of the program: see os_futex.
+  void wake(const void* word) {
+    if (LCI_LIKELY(count_.fetch_add(0, std::memory_order_acq_rel) == 0)) return;  // P
+    std::lock_guard guard(mutex_);
+    for (entry* e = first_; e != nullptr; e = e->next)
+      if (e->word == word) e->place->wake();
+  }
+
+ private:
+  struct entry {
+    const void* word;
+    sleeping_place* place;
+    entry* next;
+  };
+  std::atomic<uint32_t> count_{0};
+  std::mutex mutex_;
+  entry* first_ = nullptr;  // under mutex_
+};
+
+inline placed_sleepers all_placed_sleepers;
+constinit inline thread_local sleeping_place* tls_sleeping_place = nullptr;
+
+/// Calls `f`, in which this thread's sleeps on words, if any, become sleeps in `place`.
+template <class F>
+void sleep_in(sleeping_place& place, F f) {
+  struct scope {
+    explicit scope(sleeping_place& p) { tls_sleeping_place = &p; }
+    ~scope() { tls_sleeping_place = nullptr; }
+  } const here(place);
+  f();
+}
 
 /// The kernel's futex. wake() touches no memory of the program, so it may be called after the object that contains
 /// the word has been freed; sleepers must therefore expect spurious wake-ups.
@@ -20,11 +89,24 @@ struct os_futex {
   /// Sleeps while the 32-bit word is `expected`, at most `timeout_ns` (negative: for ever). May
   /// return early.
   static void wait(const void* word, uint32_t expected, int64_t timeout_ns) {
+    LCI_UNLIKELY(tls_sleeping_place != nullptr)
+    ? all_placed_sleepers.sleep(word, expected, timeout_ns, *tls_sleeping_place)
+    : wait_here(word, expected, timeout_ns);
+  }
+  static void wake(const void* word, int n) {
+    wake_here(word, n);
+    all_placed_sleepers.wake(word);
+  }
+  static void wake_all(const void* word) { wake(word, INT_MAX); }
+
+  /// The same for a word on which no thread sleeps in a place.
+  static void wait_here(const void* word, uint32_t expected, int64_t timeout_ns) {
     timespec t{timeout_ns / 1000000000, static_cast<long>(timeout_ns % 1000000000)};
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? nullptr : &t, nullptr, 0);
   }
-  static void wake(const void* word, int n) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, nullptr, nullptr, 0); }
-  static void wake_all(const void* word) { wake(word, INT_MAX); }
+  static void wake_here(const void* word, int n) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, nullptr, nullptr, 0);
+  }
 };
 
 /// Sleepers of a lock-free structure whose own words change too often to sleep on. Thread-safe.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lib/base/cpu.hpp"
+#include "lib/base/ticks.hpp"
 #include "network/common/close_timeout.hpp"
 #include "network/common/deferred_events.hpp"
 #include "network/common/idle_counter.hpp"
@@ -67,8 +68,11 @@ class remote_device : public device {
   /// Reads the liveness connections, which is a system call.
   LCI_COLD void check_peers();
   /// A poll or post had no result.
-  void count_idle() {
-    if (LCI_UNLIKELY(idle_.is_due(1024))) check_peers();
+  void count_idle() { LCI_UNLIKELY(idle_.is_due(1024)) ? check_peers() : check_if_late(); }
+  /// The same for polls that have results, and for programs that rarely poll: where many threads share a core, a
+  /// thousand polls may take a minute.
+  void check_if_late() {
+    if (LCI_UNLIKELY(cpu_ticks() - checked_at_.load(std::memory_order_relaxed) > longest_unchecked)) check_peers();
   }
   /// Reserves memory for the failures of `n` peers, so that reporting them can't fail for want of it.
   void reserve_peers(size_t n) {
@@ -105,7 +109,9 @@ class remote_device : public device {
   suspicions suspicions_;
   deferred_events::list<int> given_up_;  // deferred_: peers to be notified that they count as failed
   std::atomic<int> sleepers_{0}, parked_{0};
-  close_timeout close_timeout_;  // of flushed(); used by one thread
+  static inline const uint64_t longest_unchecked = ticks_in(std::chrono::milliseconds(10));
+  std::atomic<uint64_t> checked_at_{0};  // when check_peers() was last called; ticks
+  close_timeout close_timeout_;          // of flushed(); used by one thread
 
  protected:
   uint32_t number_ = 0;  // among the context's devices, equal on all ranks; set by count_device()

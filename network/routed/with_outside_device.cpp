@@ -15,6 +15,8 @@ const uint64_t longest_pause = ticks_in(std::chrono::microseconds(20));
 // Peers that have been silent for so long are polled less often.
 const uint64_t longest_silence = ticks_in(std::chrono::milliseconds(1));
 constexpr int64_t longest_sleep_beside_sockets_us = 1000;
+// Another thread may connect to the first such peer meanwhile.
+constexpr int64_t longest_sleep_without_sockets_us = 20000;
 
 }  // namespace
 
@@ -71,7 +73,7 @@ void with_outside_device::wait(int64_t timeout_us) {
 }
 
 void with_outside_device::park(int64_t timeout_us) {
-  if (!context_.is_far_used()) return near_->park(timeout_us);
+  if (!context_.is_far_used()) return near_->park(std::min(timeout_us, longest_sleep_without_sockets_us));
   near_->park(watch_.arm() ? timeout_us : std::min(timeout_us, longest_sleep_beside_sockets_us));
 }
 

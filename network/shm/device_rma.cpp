@@ -137,9 +137,11 @@ void device::throw_refused(const net_op& op, int error) const {
   std::snprintf(where, sizeof where, "shm: %s rank %d (pid %d), %zu bytes at 0x%llx: ",
                 op.kind == verb::put ? "process_vm_writev to" : "process_vm_readv from", op.peer,
                 context_.pid_of(op.peer), op.segments[0].size, static_cast<unsigned long long>(op.remote_addr));
-  throw resource_error(where + std::string(std::strerror(error)) +
-                       (error == EFAULT ? "; the memory must stay mapped at both ranks"
-                                        : "; LCI_ATTR_SHM_CMA=0 does without this call"));
+  const std::string text =
+      where + std::string(std::strerror(error)) +
+      (error == EFAULT ? "; the memory must stay mapped at both ranks" : "; LCI_ATTR_SHM_CMA=0 does without this call");
+  if (error == EPERM || error == EACCES || error == ENOSYS) throw access_denied_error(text);
+  throw resource_error(text);
 }
 
 registration device::register_memory(void*, size_t) {

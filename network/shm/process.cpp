@@ -79,9 +79,12 @@ uint64_t find_process_space() {
   char boot[64] = {};
   constexpr const char* boot_id = "/proc/sys/kernel/random/boot_id";
   if (!read_file(boot_id, boot)) {
-    // If no process may read it, the ids are equal all the same. But if only this one can't, its id would differ.
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-      throw resource_error(std::string("shm: can't read ") + boot_id + ": " + std::strerror(errno));
+    const int error = errno;
+    // If there is no such file, or no process may read it, the ids are equal all the same. But if only this process
+    // can't read it now, its id would differ, and its peers would look for a network between hosts.
+    if (access(boot_id, R_OK) == 0)
+      throw resource_error(std::string("shm: can't read ") + boot_id + ": " + std::strerror(error) +
+                           "; it must be readable by all ranks of a host, or by none");
     boot[0] = 0;
   }
   uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a

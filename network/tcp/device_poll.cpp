@@ -42,7 +42,10 @@ int device::poll(event_sink& sink, int) {
   polls_.store(polls, std::memory_order_relaxed);
   const uint32_t between =
       n_connected_.load(std::memory_order_relaxed) > 1 ? polls_between_polls_of_others : polls_between_polls_of_all;
-  if (recent == nullptr || polls % between == 0) n = std::max(n, 0) + std::max(poll_all(sink), 0);
+  if (recent == nullptr || polls % between == 0) {
+    n = std::max(n, 0) + std::max(poll_all(sink), 0);
+    check_if_late();  // messages of one peer must not delay the connection to another one
+  }
   flush_all();
   if (n == 0 && n_events == 0) count_idle();
   return n_events > 0 ? n_events + std::max(n, 0) : n;

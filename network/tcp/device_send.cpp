@@ -272,6 +272,7 @@ bool device::flush_if_unpolled() {
     for (int i = 0; i < n; ++i)
       if (const uint64_t mark = events[static_cast<size_t>(i)].data.u64; handshakes::is_ours(mark))
         handshakes_->handle(mark);
+    handshakes_->handle_due();
     flush_all();
   }
   return waiting_.any();

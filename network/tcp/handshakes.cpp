@@ -21,8 +21,11 @@ namespace {
 constexpr std::chrono::seconds hello_timeout{10};
 // How long an attempt that was dropped for the peer's own waits for that one, which was in flight.
 constexpr std::chrono::seconds crossed_connection_timeout{30};
-// How often a peer may close a connection without a reply, if no timeout is set.
-constexpr int most_dropped = 3;
+// Before the first of several tries to connect. What is missing is usually there again soon; each further pause is
+// twice as long, up to pause_before_next_try.
+constexpr std::chrono::milliseconds first_pause{5};
+// How often a peer may close a connection without a reply, if no timeout is set: those tries take some 700 ms.
+constexpr int most_dropped = 8;
 // A peer that lacks descriptors or memory usually drops connections for no longer than this.
 constexpr std::chrono::milliseconds longest_refusal{2000};
 // Allowance for connections that do not authenticate; all ranks may connect at once.
@@ -108,8 +111,13 @@ void handshakes::try_later(int rank, int error) {
     return give_up(rank, text_of_error(error));
   attempt& a = attempts_[rank];
   a.socket = socket_handle();
-  a.trouble = text_of_error(error);
-  a.again = clock::now() + pause_before_next_try;
+  schedule(a, text_of_error(error));
+}
+
+void handshakes::schedule(attempt& a, std::string trouble) {
+  a.trouble = std::move(trouble);
+  a.pause = std::clamp<clock::duration>(2 * a.pause, first_pause, pause_before_next_try);
+  a.again = clock::now() + a.pause;
 }
 
 void handshakes::try_again(int rank, const char* what) {
@@ -123,8 +131,7 @@ void handshakes::try_again(int rank, const char* what) {
   a.socket = socket_handle();
   a.connected = false;
   a.bytes.clear();
-  a.trouble = what;
-  a.again = clock::now() + pause_before_next_try;
+  schedule(a, what);
 }
 
 bool handshakes::handle(uint64_t mark) {

@@ -71,6 +71,7 @@ class handshakes {
     clock::time_point since;
     std::string trouble;      // why the last try failed, if another one follows ...
     clock::time_point again;  // ... at this time
+    clock::duration pause{};  // before that one
   };
   static constexpr uint64_t listener_mark = uint64_t{1} << 32;
   static constexpr uint64_t caller_mark = uint64_t{2} << 32;   // plus a descriptor
@@ -89,6 +90,8 @@ class handshakes {
   void give_up(int rank, const std::string& reason);
   /// As give_up(), if the peer no longer listens there.
   void give_up_closed(int rank, const std::string& reason);
+  /// Another try follows after a pause, which becomes longer with each try.
+  void schedule(attempt& a, std::string trouble);
   /// Removes the attempt. Returns the text that describes its failure.
   std::string end_attempt(int rank, const std::string& reason);
   /// False, with `errno`: the system lacks resources.

@@ -44,7 +44,7 @@ MORE_OF_SOURCES = {
     "checking": ("device/argument_checks.hpp", "device/device.hpp", "device/endpoint.hpp", "device/net_context.hpp",
                  "post/post_layout.hpp", "runtime/runtime.hpp"),
     "runtime": ("device/device.hpp", "device/device_visit.hpp", "device/direct_paths.hpp", "device/in_progress.hpp",
-                "device/net_context.hpp", "device/unexpected_messages.hpp"),
+                "device/long_sleep.hpp", "device/net_context.hpp", "device/unexpected_messages.hpp"),
 }
 # Headers of a vendor's network or of a launcher: for the one folder that wraps them.
 VENDOR = ("infiniband/", "rdma/", "ucp/", "uct/", "ucs/", "mpi.h", "pmi.h", "pmi2.h", "pmix")

@@ -1,4 +1,5 @@
 // A device of the tcp backend, and a peer made of plain sockets, which may violate the protocol.
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/tcp_ranks.hpp"
@@ -374,4 +376,37 @@ TEST_CASE("puts and gets of a rank to itself are copies", "[unit]") {
   from = "----";
   CHECK(p.own.post(op) == lci::errorcode_t::done);
   CHECK(from == "from");
+}
+
+TEST_CASE("a connection for which there was no descriptor is tried again soon, however seldom the rank polls",
+          "[unit]") {
+  // Where many processes share a core, or the program computes, the time from poll to poll is long.
+  const bool polls = GENERATE(true, false);
+  two_ranks exchange;
+  endpoint other;
+  other.address = listening_address("127.0.0.1");
+  const socket_handle listener = listen_at(other.address, 1);
+  exchange.other = other.packed();
+  sockets::context net(exchange, attributes(131072));
+  sockets::device own(net, 4096);
+  net.settle(acquaintance::all_at_once);
+  own.settle(acquaintance::all_at_once);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const lci::errorcode_t posted = own.inject(1, {}, "x", 1);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(posted == lci::errorcode_t::done);
+  recorder sink;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto age = [&] { return std::chrono::steady_clock::now() - begin; };
+  socket_handle taken;
+  while (taken.get() < 0 && age() < std::chrono::seconds(2)) {
+    if (polls) own.poll(sink, 64);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    taken = socket_handle(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+  CHECK(taken.get() >= 0);
+  CHECK(sink.failures.empty());
 }

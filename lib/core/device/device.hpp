@@ -1,7 +1,6 @@
 // A device: independent network resources, and the progress engine of the operations posted through them.
 //
-// The class composes parts and holds what most paths read. What happens with its operations are functions, declared
-// beside their subject: sending.hpp, gates.hpp, signals.hpp, back_pressure.hpp, close_device.hpp, ../transfer/, ../stream/.
+// It composes parts and holds what most paths read. Functions on its operations are declared beside their subject.
 #pragma once
 
 #include <atomic>
@@ -11,6 +10,7 @@
 
 #include "lci/operations.hpp"
 #include "lib/base/objects.hpp"
+#include "lib/concurrent/waiting_line.hpp"
 #include "lib/core/device/collective_numbers.hpp"
 #include "lib/core/device/device_lifetime.hpp"
 #include "lib/core/device/flow_control.hpp"
@@ -130,8 +130,8 @@ class device final : public network::event_sink, public detail::device_front, pu
   core::collective_numbers collective_numbers;
   std::atomic<raw_network*> raw{nullptr};  // owned; null until raw_of() makes it
   device_bell bell;
+  waiting_line line;
   std::atomic<progress_thread*> service{nullptr};  // serves this device; null: none
-
   device_attr_t attr;
   runtime_t runtime;
   net_context_t net_context;

@@ -20,7 +20,8 @@ void leave_gate(device& d, operation* op) {
   // A sender that stops instead of writing its part of a message still waits until the receiver has read the other one.
   const bool stops = op->doing() == op_state::writing && op->transfer == wire::transfer::split;
   if (stops) op->transfer = wire::transfer::write_imm;
-  if (stops || (op->doing() == op_state::writing && !op->has_failed())) {
+  const bool sends_rest = LCI_UNLIKELY(op->split) && begin_rest(op);
+  if (stops || sends_rest || (op->doing() == op_state::writing && !op->has_failed())) {
     // The ack may come before the network has reported the last piece, so this thread stays an accessor until then.
     if (op->acknowledged) open_gate(d, op, awaits_acks, true);
     advance(d, op);

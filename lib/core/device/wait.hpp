@@ -12,6 +12,7 @@
 #include "lib/base/cpu.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/long_sleep.hpp"
 
 namespace lci::core {
 
@@ -34,9 +35,9 @@ LCI_COLD inline void reject_timeout(const char* operation) {
 /// Waits until ready() is true. False: the timeout has passed. `sleep(ns)` must sleep at most that long (negative: for
 /// ever), and wake when another thread makes it ready.
 ///
-/// A thread that makes progress sleeps in the network device, which the signals of other threads do not wake: it sleeps
-/// for short times first. Where a progress thread serves the device, the waiting thread uses sleep(), and wakes from time
-/// to time to throw the failures that the progress thread has recorded.
+/// A thread that makes progress sleeps in the network device: at first for short times, which other threads' signals do
+/// not end; then until anything happens (long_sleep.hpp). Where a progress thread serves the device, the waiting thread
+/// uses sleep(), and wakes from time to time to throw the failures that the progress thread has recorded.
 template <class Ready, class Sleep>
 bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
   using clock = std::chrono::steady_clock;
@@ -56,11 +57,15 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
   clock::time_point quiet_since = clock::now();
   const clock::time_point deadline =
       for_ever ? clock::time_point::max() : quiet_since + nanoseconds(static_cast<int64_t>(policy.timeout * 1e9));
-  nanoseconds slice = shortest;
-  int polls = polls_awake;
+  constexpr nanoseconds longest_slice = std::chrono::milliseconds(2);
+  const bool goes_on = policy.progressed && policy.park && policy.progressed->line.is_quiet(quiet_since);
+  if (LCI_UNLIKELY(goes_on)) quiet_since -= awake;
+  nanoseconds slice = LCI_UNLIKELY(goes_on) ? longest_slice : shortest;
+  int polls = LCI_UNLIKELY(goes_on) ? polls_after_sleep : polls_awake;
+  long_wait sleep_long(policy.progressed);
   for (;;) {
     const bool served = policy.progressed != nullptr && policy.progressed->served();
-    const nanoseconds longest = std::chrono::milliseconds(served ? 20 : 2);
+    const nanoseconds longest = served ? 10 * longest_slice : longest_slice;
     bool happened = false;
     for (int i = 0; i < polls; ++i) {
       if (served) {
@@ -75,10 +80,14 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
     }
     polls = polls_awake;
     const clock::time_point now = clock::now();
-    if (now >= deadline) return false;
+    if (now >= deadline) {
+      if (policy.progressed && policy.park && slice == longest_slice) policy.progressed->line.note_quiet(now);
+      return false;
+    }
     if (happened) {
       quiet_since = now;
       slice = shortest;
+      policy.progressed->line.note_event();
     }
     if (now - quiet_since < spin) continue;
     const nanoseconds left = deadline - now;
@@ -87,6 +96,8 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
     } else if (served) {
       sleep(std::min(slice, left).count());
       slice = std::min(2 * slice, longest);
+    } else if (policy.progressed && slice == longest_slice && sleep_long(for_ever ? -1 : left.count(), sleep)) {
+      polls = polls_after_sleep;
     } else if (policy.progressed) {
       // Messages in the backlog are sent when the peer has made room, which may not end the sleep.
       if (!policy.progressed->backlog.empty()) slice = shortest;

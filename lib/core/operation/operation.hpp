@@ -91,6 +91,7 @@ struct alignas(cache_line) operation {
   bool alone : 1 = false;      // if `timed`: its sender has not sent a stream of them
   bool allocates : 1 = false;  // posted receive: has no buffer before it matches a message
   bool in_order : 1 = false;   // put: pieces are posted with net_op::ordered
+  bool split : 1 = false;      // rendezvous, sender: the receiver reads a part, and may ask for it as fragments instead
   bool shaped : 1 = false;     // status.buffer has a layout, `shape`: peers can't read or write it directly
   union {
     operation* next_free = nullptr;  // idle: in a free list
@@ -232,7 +233,7 @@ class operation_table {
   static void reset(operation* op) {
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
-    op->named = op->in_window = op->timed = op->in_order = op->shaped = op->allocates = false;
+    op->named = op->in_window = op->timed = op->in_order = op->shaped = op->allocates = op->split = false;
     op->carrier = nullptr;
     op->reg = {};
     op->fail_as(failure::none);

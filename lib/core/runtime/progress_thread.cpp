@@ -16,6 +16,7 @@
 #include "lib/base/cpu.hpp"
 #include "lib/base/quiet_thread.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/long_sleep.hpp"
 
 namespace lci::core {
 
@@ -126,11 +127,17 @@ bool progress_worker::stand_aside() {
 void progress_worker::park(int64_t& slice) {
   device& d = *devices_.front();
   d.bell.announce();
-  const bool idle = d.backlog.empty() && !d.receive_window.has_requests() &&
-                    d.rt.deferred.count.load(std::memory_order_acquire) == 0 && !d.supply.lack_receives();
   // Wakes for the next deadline as well; a deadline added meanwhile rings the bell.
-  const int64_t longest = std::min(idle ? longest_sleep : slice, d.deadlines.left() / 1000 + 1);
-  if (!stop_.load(std::memory_order_relaxed) && longest > 0) d.net->park(longest);
+  const int64_t longest = std::min(may_sleep_long(d) ? longest_sleep : slice, d.deadlines.left() / 1000 + 1);
+  if (!stop_.load(std::memory_order_relaxed) && longest > 0) {
+    // A thread of the program that waited when this one was made may still be in park().
+    if (d.line.try_to_lead()) {
+      d.net->park(longest);
+      d.line.stop_leading();
+    } else {
+      d.net->wait(std::min(longest, longest_slice));
+    }
+  }
   d.bell.leave();
   slice = std::min(2 * slice, longest_slice);
 }

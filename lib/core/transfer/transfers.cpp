@@ -70,12 +70,6 @@ bool receive_rts(device& d, int peer, wire::message& m) {
 
 namespace {
 
-/// The bytes of a message that its sender writes, if the receiver reads the others meanwhile.
-size_t senders_part(size_t total) {
-  constexpr size_t page = 4096;  // the kernel looks up each page that a part touches
-  return total < 2 * page ? total / 2 : total / 2 / page * page;
-}
-
 /// One of the two parts of such a message has arrived.
 void end_part(operation* op, uint64_t size) {
   if (op->take_from_left(size) <= size) (void)op->gate.close();
@@ -153,7 +147,9 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
 bool receive_rtr(device& d, int peer, wire::message& m) {
   wire::rtr_body body;
   if (!wire::take_body(m, body) || m.head.policy > static_cast<uint8_t>(wire::transfer::last)) return false;
-  return visit_operation(d, static_cast<uint32_t>(m.head.tag), awaits_receiver, peer, [&](operation* op, uint8_t) {
+  const uint8_t awaited = awaits_receiver | awaits_acks;
+  return visit_operation(d, static_cast<uint32_t>(m.head.tag), awaited, peer, [&](operation* op, uint8_t kind) {
+    if (LCI_UNLIKELY(kind == awaits_acks)) return take_request_for_rest(op, m.head, body);
     if (body.size > op->total) return false;
     const bool splits = m.head.policy == static_cast<uint8_t>(wire::transfer::split);
     if (splits && op->named) return false;  // its RTS has no key
@@ -169,7 +165,7 @@ bool receive_rtr(device& d, int peer, wire::message& m) {
     op->become(op_state::writing);
     op->transfer = static_cast<wire::transfer>(m.head.policy);
     if (splits) {
-      op->acknowledged = true;  // the receiver still reads when this side has written, or does not write
+      op->acknowledged = op->split = true;  // the receiver still reads when this side has written, or does not write
       if (!stops) op->transfer = wire::transfer::write_imm;
     }
     // The receiver may have chosen a transfer that this side can't do.
@@ -266,11 +262,16 @@ errorcode_t post_piece(device& d, operation* op, size_t offset, size_t size) {
 
 namespace {
 
-/// The same for an operation already posted: if the network refuses the piece, records why and returns `fatal`.
-errorcode_t post_later_piece(device& d, operation* op, size_t offset, size_t size) {
+/// The same for an operation already posted: if the network refuses the piece, records why and returns `fatal`; or sets
+/// `denied` if the operation can go on by messages.
+errorcode_t post_later_piece(device& d, operation* op, size_t offset, size_t size, bool& denied) {
   try {
     return post_piece(d, op, offset, size);
   } catch (const resource_error& e) {
+    if (dynamic_cast<const network::access_denied_error*>(&e) != nullptr && can_go_by_messages(op)) {
+      denied = true;
+      return errorcode_t::retry;
+    }
     // The thread that makes progress may not be the one that posted, so it records the reason and does not throw.
     d.failures.add_refusal(op->status.rank, e.what());
     op->fail_as(failure::fatal);
@@ -307,8 +308,11 @@ bool try_advance(device& d, operation* op) {
     const bool last = op->next_offset + size == op->total;
     if (last && by_imm && op->pieces.load(std::memory_order_acquire) > 1) return false;
     op->pieces.fetch_add(1, std::memory_order_relaxed);
-    const errorcode_t result = by_messages ? send_piece(d, op, size) : post_later_piece(d, op, op->next_offset, size);
+    bool denied = false;
+    const errorcode_t result =
+        by_messages ? send_piece(d, op, size) : post_later_piece(d, op, op->next_offset, size, denied);
     if (result != errorcode_t::posted) op->pieces.fetch_sub(1, std::memory_order_relaxed);
+    if (LCI_UNLIKELY(denied)) return advance_by_messages(d, op);
     if (error_t(result).is_retry()) return false;
     if (result == errorcode_t::fatal) {
       if (op->has_failed()) break;  // refused

@@ -46,6 +46,23 @@ errorcode_t post_piece(device& d, operation* op, size_t offset, size_t size);
 /// One piece has ended, or no more are to be posted. After the last one the transfer is finished.
 void end_piece(device& d, operation* op);
 
+/// The bytes of a split message that its sender writes; the receiver reads the others meanwhile.
+inline size_t senders_part(size_t total) {
+  constexpr size_t page = 4096;  // the kernel looks up each page that a part touches
+  return total < 2 * page ? total / 2 : total / 2 / page * page;
+}
+
+// --- transfers that the system denies: they go on as messages (denied.cpp) ---
+
+/// Whether this transfer can: the caller owns it or is its accessor, and none of its pieces is outstanding.
+LCI_COLD bool can_go_by_messages(const operation* op);
+/// Goes on by messages. Returns as try_advance().
+LCI_COLD bool advance_by_messages(device& d, operation* op);
+/// The sender of a split message has got an RTR for the receiver's part. False: it makes no sense.
+LCI_COLD bool take_request_for_rest(operation* op, const wire::header& head, const wire::rtr_body& rtr);
+/// The same when the gate is closed: whether such an RTR has closed it. Then the operation is set up for the rest.
+LCI_COLD bool begin_rest(operation* op);
+
 // --- pieces sent as messages (fragments.cpp) ---
 
 /// Bytes of a buffer with a layout that are gathered at a time: few enough to stay in the cache until they are sent.

@@ -23,6 +23,8 @@ constexpr uint32_t polls_between_looks = 64;
 constexpr uint32_t idle_polls_between_looks = 256, busy_polls_between_looks = 4096;
 // For threads that sleep between polls.
 const uint64_t longest_pause = ticks_in(std::chrono::microseconds(20));
+// The context retries what has failed for a moment, however seldom the program polls.
+const uint64_t longest_between_looks = ticks_in(std::chrono::milliseconds(10));
 
 }  // namespace
 
@@ -51,7 +53,9 @@ int device::poll(event_sink& sink, int) {
   if (LCI_UNLIKELY(n_ports_.load(std::memory_order_acquire) != 0)) n = std::max(n, 0) + poll_ports(sink);
   flush_all();
   const bool is_idle = n == 0 && n_events == 0;
-  if ((is_idle && idle_.is_due(idle_polls_between_looks)) || polls % busy_polls_between_looks == 0) {
+  if ((is_idle && idle_.is_due(idle_polls_between_looks)) || polls % busy_polls_between_looks == 0 ||
+      now - looked_.load(std::memory_order_relaxed) > longest_between_looks) {
+    looked_.store(now, std::memory_order_relaxed);
     context_.look();
     if (any_later_.load(std::memory_order_relaxed)) handle_notes(sink);
   }
