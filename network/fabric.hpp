@@ -130,8 +130,8 @@ enum class attention : uint8_t {
   streams,  ///< as `polls`; this device has had no empty poll since the caller last asked
 };
 
-/// Thrown by device::post(): the system does not let this process access the memory of that peer, by this call at least.
-/// Messages reach the peer all the same.
+/// Thrown by device::post(): the system does not let this process access the memory of that peer, by this call at
+/// least. Messages reach the peer all the same.
 class access_denied_error final : public resource_error {
  public:
   using resource_error::resource_error;

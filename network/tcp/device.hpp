@@ -73,8 +73,8 @@ class device final : public remote_device, public bundling_device, public connec
   enum class joined : uint8_t { alone, waits, filled, no_room, gone };
   joined join(connection& c, frame_kind kind, const parts& m, const request* asked);
   void write_alone(connection& c, frame_kind kind, const parts& m);
-  /// Ends a turn in which a message was sent alone, except for a `rest` of at most one entry; `error`: the connection is
-  /// broken. Needs no memory.
+  /// Ends a turn in which a message was sent alone, except for a `rest` of at most one entry; `error`: the connection
+  /// is broken. Needs no memory.
   void end_alone(connection& c, std::list<outgoing>& rest, int error);
   void end_alone(connection& c);
   LCI_COLD void break_off(connection& c, int error);  // under the connection's lock

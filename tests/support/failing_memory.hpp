@@ -6,9 +6,9 @@
 
 namespace lci_test {
 
-/// While an object of this class exists, operator new fails for sizes of `smallest` to `largest` bytes. The first `good`
-/// such calls succeed, the next `bad` calls fail, and all later ones succeed. One object at a time. Not thread-safe:
-/// other threads must not allocate while one exists.
+/// While an object of this class exists, operator new fails for sizes of `smallest` to `largest` bytes. The first
+/// `good` such calls succeed, the next `bad` calls fail, and all later ones succeed. One object at a time. Not
+/// thread-safe: other threads must not allocate while one exists.
 class failing_memory {
  public:
   static constexpr long for_ever = 1L << 60;

@@ -110,8 +110,8 @@ void progress_worker::run() {
 }
 
 // A thread of the program that polls handles messages sooner than this one, which each of them would wake; where both
-// share a processor, this one would also interrupt the other. So it leaves the device alone while polls go on, and looks
-// again after a time in which no message waits for long.
+// share a processor, this one would also interrupt the other. So it leaves the device alone while polls go on, and
+// looks again after a time in which no message waits for long.
 bool progress_worker::stand_aside() {
   program_polls& polls = devices_.front()->polls;
   if (!polls.answered()) {

@@ -95,9 +95,9 @@ struct outgoing_stream {
   uint32_t delivered = 0;  // all messages before this number have been delivered
   uint32_t unasked = 0;    // messages since the last one that asked for credit
   uint64_t sent_bytes = 0, delivered_bytes = 0, unasked_bytes = 0;
-  // Most messages only change `next` and `easy_bytes`, see is_easy(). Those from easy_begin to before easy_end are easy as
-  // long as the sum of their sizes is below granted_bytes, of which easy_bytes are left. 0: no message is easy. While
-  // there are easy messages, none is held.
+  // Most messages only change `next` and `easy_bytes`, see is_easy(). Those from easy_begin to before easy_end are easy
+  // as long as the sum of their sizes is below granted_bytes, of which easy_bytes are left. 0: no message is easy.
+  // While there are easy messages, none is held.
   uint32_t easy_begin = 0, easy_end = 0;
   uint64_t easy_bytes = 0, granted_bytes = 0;
   held_list held;  // messages whose posts could not return a retry

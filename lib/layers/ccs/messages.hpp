@@ -23,8 +23,9 @@ struct short_body {
   static constexpr size_t n_words = size / sizeof(CCS_handler_arg_t);
   static_assert(CCS_MAX_HANDLER_ARGS <= n_words);
 
-  /// Takes no arguments if there are too many, see are_possible(). They are integers and pointers, each of which occupies
-  /// a word. Inline, so that the compiler knows where the list begins, and that no function refers to it afterwards.
+  /// Takes no arguments if there are too many, see are_possible(). They are integers and pointers, each of which
+  /// occupies a word. Inline, so that the compiler knows where the list begins, and that no function refers to it
+  /// afterwards.
   LCI_ALWAYS_INLINE inline void take_arguments(unsigned n, va_list list) {
     if (LCI_UNLIKELY(n > CCS_MAX_HANDLER_ARGS)) return;
     for (unsigned i = 0; i < n; ++i) words[i] = va_arg(list, CCS_handler_arg_t);
@@ -48,8 +49,8 @@ struct message_data {
 [[gnu::noinline]] int send_message(process& p, const char* function, wire::address to, CCS_node_t node,
                                    const message_data& data, short_body& body);
 
-/// Sends a message of contiguous data if the core takes it at once. Otherwise returns false, and has had no effect but on
-/// `body` behind the arguments; send_message() then checks all arguments.
+/// Sends a message of contiguous data if the core takes it at once. Otherwise returns false, and has had no effect but
+/// on `body` behind the arguments; send_message() then checks all arguments.
 LCI_ALWAYS_INLINE inline bool send_at_once(process& p, wire::address to, CCS_node_t node, const message_data& data,
                                            short_body& body);
 

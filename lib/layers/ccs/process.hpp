@@ -86,10 +86,10 @@ class process {
   // --- parts ---
   handler_table handlers;
   std::vector<peer> peers;
-  /// Number of inboxes that are not free. Incremented by the thread that has filled an empty one, and decremented by the
-  /// one that has emptied it, which both precede the next message of that source: messages of a source arrive, and so
-  /// reach its inbox or handler, one after the other. So a thread that reads 0 while it delivers a message knows that the
-  /// source's inbox is free.
+  /// Number of inboxes that are not free. Incremented by the thread that has filled an empty one, and decremented by
+  /// the one that has emptied it, which both precede the next message of that source: messages of a source arrive, and
+  /// so reach its inbox or handler, one after the other. So a thread that reads 0 while it delivers a message knows
+  /// that the source's inbox is free.
   std::atomic<size_t> busy_inboxes{0};
   due_callbacks due;
   std::unique_ptr<registration_table> memory;

@@ -10,8 +10,8 @@
 
 namespace mercury {
 
-/// The get of one call's arguments. Owned by the call, which also owns the buffer. Used by one thread at a time: the one
-/// that starts it, then the one that runs NA's callback.
+/// The get of one call's arguments. Owned by the call, which also owns the buffer. Used by one thread at a time: the
+/// one that starts it, then the one that runs NA's callback.
 ///
 /// Invariant: from start() to the end of the callback, `operations` counts the get.
 class argument_fetch {

@@ -56,8 +56,8 @@ NA_EXPORT na_return_t NA_Direct_queue(na_class_t* na_class, na_context_t* contex
 NA_EXPORT na_return_t NA_Direct_reserve(na_class_t* na_class);
 /// Undoes one call of NA_Direct_reserve().
 NA_EXPORT void NA_Direct_release(na_class_t* na_class);
-/// Queues an answer to a call that was refused for lack of memory. Needs no memory itself; the bytes are never freed. If
-/// too many such answers wait, the connection with the caller is ended, so all its calls end.
+/// Queues an answer to a call that was refused for lack of memory. Needs no memory itself; the bytes are never freed.
+/// If too many such answers wait, the connection with the caller is ended, so all its calls end.
 NA_EXPORT void NA_Direct_owe(na_class_t* na_class, const void* bytes, na_size_t size, na_addr_t dest, na_tag_t tag);
 /// Wakes the threads that wait for the context, as an arriving message does.
 NA_EXPORT void NA_Direct_wake(na_context_t* context);
