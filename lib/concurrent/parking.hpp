@@ -89,9 +89,10 @@ struct os_futex {
   /// Sleeps while the 32-bit word is `expected`, at most `timeout_ns` (negative: for ever). May
   /// return early.
   static void wait(const void* word, uint32_t expected, int64_t timeout_ns) {
-    LCI_UNLIKELY(tls_sleeping_place != nullptr)
-    ? all_placed_sleepers.sleep(word, expected, timeout_ns, *tls_sleeping_place)
-    : wait_here(word, expected, timeout_ns);
+    if (LCI_UNLIKELY(tls_sleeping_place != nullptr))
+      all_placed_sleepers.sleep(word, expected, timeout_ns, *tls_sleeping_place);
+    else
+      wait_here(word, expected, timeout_ns);
   }
   static void wake(const void* word, int n) {
     wake_here(word, n);
