@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <new>
+#include <thread>
 
 namespace mercury {
 namespace {
@@ -44,6 +45,8 @@ void lane::run_callbacks() {
   unsigned n = 0;
   if (NA_Trigger(context_, 0, at_once, &n) == NA_SUCCESS && n > 0) wake_followers();
 }
+
+void lane::pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 void lane::follower::sleep(unsigned ms) {
   // If the leader returned before this thread incremented the count, it has not woken this thread.

@@ -123,13 +123,12 @@ class lane {
       const unsigned left = limit.left();
       const na_return_t result = NA_Progress(na_, context_, left);
       if (result != NA_SUCCESS && left == 0) return done();
-      if (LCI_UNLIKELY(result != NA_SUCCESS && result != NA_TIMEOUT)) {
-        run_callbacks();
-        return done();
-      }
+      // For example, there was no memory for a moment: what the caller waits for may still come.
+      if (LCI_UNLIKELY(result != NA_SUCCESS && result != NA_TIMEOUT)) pause();
     }
   }
   void run_callbacks();
+  LCI_COLD static void pause();
 
   /// A thread that is about to sleep, or sleeps, as a follower. Holds the lock from its construction until it sleeps.
   ///
