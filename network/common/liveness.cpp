@@ -11,6 +11,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 
 namespace lci::network {
 
@@ -96,7 +97,11 @@ sockaddr_storage liveness::address_in(const std::string& offered) {
 
 liveness::~liveness() {
   std::lock_guard guard(mutex_);
-  accept_all();
+  try {
+    accept_all();
+  } catch (const std::bad_alloc&) {
+    // Peers whose connections were not accepted count this rank as failed.
+  }
   for (auto& [fd, connection] : watchers_) send_note(fd, &context_end, 1);
 }
 
@@ -191,7 +196,8 @@ void liveness::accept_all() {
     // failed.
     (void)add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
     if (!notes_.empty()) send_note(s.get(), notes_.data(), notes_.size());
-    watchers_.emplace(s.get(), std::move(s));
+    // Without memory the connection would be closed. (Moves the handle only if there is memory.)
+    insist_on_memory([&] { watchers_.emplace(s.get(), std::move(s)); });
   }
 }
 

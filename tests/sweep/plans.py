@@ -144,10 +144,12 @@ def both(*tables):
 
 PLANS = {
     "memory": {
-        "networks": ["shm"],
+        "networks": ["shm", "tcp"],
         # One allocation fails; or that one and some after it.
         "calls": {"alloc": ["", "+3", "", "+12"]},
-        "sample": {"shm": 2},
+        # For short runs over TCP: receives that register memory, and the end.
+        "scenarios": {"tcp": ["send_late", "end"]},
+        "sample": {"shm": 2, "tcp": 12},
         "most": 5,  # limit of faults in a scenario, evenly spread over those chosen by the sample
     },
     "system": {

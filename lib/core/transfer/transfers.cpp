@@ -75,6 +75,18 @@ void end_part(operation* op, uint64_t size) {
   if (op->take_from_left(size) <= size) (void)op->gate.close();
 }
 
+/// Registers the buffer. False: there are no resources, or there is no memory.
+bool try_register(device& d, operation* op) {
+  try {
+    op->reg = d.registrations.acquire(op->status.buffer, op->total);
+    op->registered = true;
+    return true;
+  } catch (const resource_error&) {
+  } catch (const std::bad_alloc&) {
+  }
+  return false;
+}
+
 }  // namespace
 
 void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
@@ -100,14 +112,8 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
   if (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.has_failed(peer)) return fail_operation(d, op);
 
   choice how = choose_transfer(d, op, rts.rkey != 0);
-  if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
-    try {
-      op->reg = d.registrations.acquire(op->status.buffer, op->total);
-      op->registered = true;
-    } catch (const resource_error&) {
-      how = choice::copy;  // needs no registration
-    }
-  }
+  if (how != choice::copy && op->reg.rkey == 0 && op->total > 0 && !try_register(d, op))
+    how = choice::copy;                         // needs no registration
   if (how == choice::read || op->total == 0) {  // 0 bytes: only a FIN is needed
     op->become(op_state::reading);
     op->remote_addr = rts.addr;
