@@ -196,8 +196,12 @@ void liveness::accept_all() {
     // failed.
     (void)add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
     if (!notes_.empty()) send_note(s.get(), notes_.data(), notes_.size());
-    // Without memory the connection would be closed. (Moves the handle only if there is memory.)
-    insist_on_memory([&] { watchers_.emplace(s.get(), std::move(s)); });
+    // Without memory the connection would be closed, and the peer would report us as failed. With the room reserved,
+    // emplace() moves the handle only if there is memory for the entry.
+    insist_on_memory([&] {
+      watchers_.reserve(watchers_.size() + 1);
+      watchers_.emplace(s.get(), std::move(s));
+    });
   }
 }
 

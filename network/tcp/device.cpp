@@ -77,11 +77,14 @@ connection& device::make_link(int rank, bool& made) {
   made = false;
   if (connection* const there = link_if_any(rank)) return *there;
   const size_t n = owned_links_.size() + 1;
-  reserve_peers(n);
-  waiting_.reserve(n);
-  deferred_.reserve(undelivered_, 2 * n);
-  deferred_.reserve(ended_links_, 3 * n);  // the failure, the end of reading, and a second try
-  owned_links_.push_back(std::make_unique<connection>(rank));
+  // Posts don't expect an exception, and the peer may already count as connected.
+  insist_on_memory([&] {
+    reserve_peers(n);
+    waiting_.reserve(n);
+    deferred_.reserve(undelivered_, 2 * n);
+    deferred_.reserve(ended_links_, 3 * n);  // the failure, the end of reading, and a second try
+    owned_links_.push_back(std::make_unique<connection>(rank));
+  });
   links_[static_cast<size_t>(rank)].store(owned_links_.back().get(), std::memory_order_release);  // R1
   made = true;
   return *owned_links_.back();

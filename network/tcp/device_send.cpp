@@ -102,7 +102,8 @@ device::joined device::join(connection& c, frame_kind kind, const parts& m, cons
   chunk* open = c.open_chunk();
   if (LCI_UNLIKELY(open == nullptr)) {
     if (c.waiting.size() >= connection::most_waiting) return joined::no_room;
-    c.waiting.push_back({chunks_.take(), {}});
+    // Without memory as without room: a post returns `retry`.
+    if (!append_chunk(c.waiting, chunks_)) return joined::no_room;
     open = c.waiting.back().copied.get();
   }
   chunk& to = *open;
@@ -150,7 +151,7 @@ void device::write_alone(connection& c, frame_kind kind, const parts& m) {
   std::list<outgoing> rest;
   try {
     if (n >= 0) {
-      rest.push_back({chunks_.take(), {}});
+      insist_on_memory([&] { rest.push_back({chunks_.take(), {}}); });
       gathered(kind, m).copy_to(*rest.back().copied, static_cast<size_t>(n));
     }
   } catch (const std::bad_alloc&) {

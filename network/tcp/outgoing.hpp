@@ -9,6 +9,7 @@
 #include <cstring>
 #include <list>
 #include <memory>
+#include <new>
 
 #include "network/tcp/chunk.hpp"
 #include "network/tcp/frame.hpp"
@@ -108,5 +109,15 @@ class batch {
   std::array<outgoing*, most> entries_{};
   size_t n_ = 0;
 };
+
+/// Appends an empty chunk. False without memory.
+inline bool append_chunk(std::list<outgoing>& to, chunk_pool& from) {
+  try {
+    to.push_back({from.take(), {}});
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
 
 }  // namespace lci::network::sockets
