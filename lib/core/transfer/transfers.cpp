@@ -79,8 +79,7 @@ void end_part(operation* op, uint64_t size) {
 bool try_register(device& d, operation* op) {
   try {
     op->reg = d.registrations.acquire(op->status.buffer, op->total);
-    op->registered = true;
-    return true;
+    return op->registered = true;
   } catch (const resource_error&) {
   } catch (const std::bad_alloc&) {
   }
