@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "lib/concurrent/attempt.hpp"
@@ -32,7 +33,11 @@ class device final : public outside_device, public bundling_device {
 
   errorcode_t post(const net_op& op) override;
   errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override {
-    return send(peer, sockets::frame_kind::message, {&head, sizeof head, payload, size});
+    try {
+      return send(peer, sockets::frame_kind::message, {&head, sizeof head, payload, size});
+    } catch (const std::bad_alloc&) {
+      return errorcode_t::retry_nomem;
+    }
   }
   int poll(event_sink& sink, int max_events) override;
   registration register_memory(void* base, size_t size) override;
