@@ -30,10 +30,11 @@ class sleeping_place {
 
 /// The threads of this library that sleep in places, by the word that they would otherwise sleep on. Thread-safe.
 ///
-/// No wake-up is lost: the sleeper adds itself and increments the count (P) before it compares the word; the waker
-/// changes the word before its read-modify-write of the count (P). If the sleeper's comes first, the waker finds the
-/// entry, under the lock. If the waker's comes first, the sleeper's synchronizes with it, so the sleeper sees the word
-/// changed. The entry is in a frame of the sleeper, which leaves it under the lock.
+/// No wake-up is lost. The sleeper adds its entry, increments the count (P), and then compares the word. The waker
+/// changes the word, and then reads the count by a read-modify-write (P). If the sleeper's access to the count comes
+/// first, the waker reads at least 1 and finds the entry. If the waker's comes first, the sleeper's synchronizes with
+/// it, so the sleeper sees the changed word and does not sleep. The entry is on the sleeper's stack; the sleeper
+/// removes it under the lock, under which the waker uses it.
 class placed_sleepers {
  public:
   void sleep(const void* word, uint32_t expected, int64_t timeout_ns, sleeping_place& place) {

@@ -68,7 +68,12 @@ class remote_device : public device {
   /// Reads the liveness connections, which is a system call.
   LCI_COLD void check_peers();
   /// A poll or post had no result.
-  void count_idle() { LCI_UNLIKELY(idle_.is_due(1024)) ? check_peers() : check_if_late(); }
+  void count_idle() {
+    if (LCI_UNLIKELY(idle_.is_due(1024)))
+      check_peers();
+    else
+      check_if_late();
+  }
   /// The same for polls that have results, and for programs that rarely poll: where many threads share a core, a
   /// thousand polls may take a minute.
   void check_if_late() {

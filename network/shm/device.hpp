@@ -85,7 +85,8 @@ class device final : public network::device {
   void leave_external_peers();
 
   LCI_NOINLINE errorcode_t inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size);
-  /// Whether the thread that has locked this lane may send through it. False: it was taken away meanwhile.
+  /// Whether this lane is still the calling thread's lane to `peer`. The caller holds the lane's lock; before it got
+  /// the lock, another thread may have reassigned the lane.
   bool may_use(const out_lane& lane, int peer) const { return lane_of(thread_index(), peer) == &lane; }
   LCI_NOINLINE errorcode_t inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload,
                                                 size_t size);

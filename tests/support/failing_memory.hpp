@@ -6,8 +6,8 @@
 
 namespace lci_test {
 
-/// While an object of this class exists, operator new fails for sizes of `smallest` to `largest` bytes. The first
-/// `good` such calls succeed, the next `bad` calls fail, and all later ones succeed. One object at a time. Not
+/// While an object of this class exists, some calls of operator new fail. Only calls for `smallest` to `largest` bytes
+/// count: of these the first `good` succeed, the next `bad` fail, and all later ones succeed. One object at a time. Not
 /// thread-safe: other threads must not allocate while one exists.
 class failing_memory {
  public:

@@ -19,14 +19,17 @@ inline bool may_sleep_long(const device& d) {
          d.rt.deferred.count.load(std::memory_order_acquire) == 0 && !d.supply.lack_receives();
 }
 
-/// Of a thread in wait_until() that has waited for a while without an event. Such threads of a device form a line: the
-/// leader, one at a time, sleeps in the network's park(), as a progress thread does; the others, followers, sleep for
-/// their objects, which the leader's progress signals. When the leader's sleep ends, a follower wakes and leads, so
-/// there is one while the old leader handles what has come. Used by one thread.
+/// The sleep of a thread in wait_until() that has seen no event for a while. A local variable of that thread, which
+/// alone uses it; other threads call wake() only.
 ///
-/// What ends the leader's sleep: messages and other events of the network, also of both parts of a joined one; work
-/// that another thread defers, and deadlines (the device's bell); signals of its object (placed_sleepers). What ends
-/// a follower's: signals of its object; the end of the leader's sleep (waiting_line).
+/// Of the threads that wait on one device, one is the leader: it sleeps in the network's park(), as a progress thread
+/// does. The others are followers: each sleeps until its completion object is signalled, which the leader's progress
+/// does. When the leader wakes up, it wakes one follower, which becomes the next leader. So some thread sleeps in the
+/// network while the previous leader handles messages.
+///
+/// The leader wakes up for an event of the network (shared memory or sockets), for work that another thread defers and
+/// for deadlines (the device's bell), and when its object is signalled (placed_sleepers). A follower wakes up when its
+/// object is signalled, and when it is to lead (waiting_line).
 class long_wait final : public sleeping_place {
  public:
   explicit long_wait(device* d) : device_(d) {}
@@ -36,8 +39,9 @@ class long_wait final : public sleeping_place {
   long_wait(const long_wait&) = delete;
   long_wait& operator=(const long_wait&) = delete;
 
-  /// Sleeps. `sleep(ns)` is that of the object: it must return at once if the object is ready. False: the thread must
-  /// not sleep for long now, and has not slept.
+  /// Sleeps at most `ns` nanoseconds (negative: for ever). `sleep(ns)` sleeps on the completion object, and returns at
+  /// once if the object is ready. Returns false, without having slept, if requests wait that need to be tried again
+  /// soon.
   template <class Sleep>
   LCI_COLD bool operator()(int64_t ns, Sleep& sleep) {
     if (!device_->line.try_to_lead()) return sleep_as_follower(ns, sleep);

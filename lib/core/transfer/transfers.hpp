@@ -58,9 +58,11 @@ inline size_t senders_part(size_t total) {
 LCI_COLD bool can_go_by_messages(const operation* op);
 /// Goes on by messages. Returns as try_advance().
 LCI_COLD bool advance_by_messages(device& d, operation* op);
-/// The sender of a split message has got an RTR for the receiver's part. False: it makes no sense.
+/// Called at the sender of a split message for the second RTR, by which the receiver asks for the part that it can't
+/// read. Returns false if the RTR is not valid.
 LCI_COLD bool take_request_for_rest(operation* op, const wire::header& head, const wire::rtr_body& rtr);
-/// The same when the gate is closed: whether such an RTR has closed it. Then the operation is set up for the rest.
+/// Called at the sender of a split message when the gate is closed. If the second RTR has closed it, prepares the
+/// operation to send that part in fragments, and returns true. Returns false if an ack has closed it.
 LCI_COLD bool begin_rest(operation* op);
 
 // --- pieces sent as messages (fragments.cpp) ---

@@ -100,9 +100,10 @@ inline bool may_have_number(kind k) {
 }
 
 /// How the data of a rendezvous is transferred, chosen by the receiver.
-/// split: the sender writes as many bytes as the RTR says, with an immediate, while the receiver reads the others, and
-/// keeps its buffer until the receiver's ack. If the receiver can't read, it sends a second RTR when the sender's part
-/// has arrived (copy; its size is that of the whole message), and the sender sends the other part in fragments.
+/// split: the sender writes the first part, whose size the RTR gives, with an immediate; meanwhile the receiver reads
+/// the second part. The sender keeps its buffer until the receiver's ack. If the receiver may not read the sender's
+/// memory, it waits until the first part has arrived, and sends a second RTR that asks for a copy; its size is that of
+/// the whole message. Then the sender sends the second part in fragments.
 enum class transfer : uint8_t { write, write_imm, copy, split, last = split };
 
 struct rts_body {

@@ -83,7 +83,7 @@ class direct_messages final : public lci::comp_impl_t {
     uint32_t unanswered() const {
       return sent.load(std::memory_order_relaxed) - answered.load(std::memory_order_relaxed);
     }
-    /// Counts an answer, or a call that was not sent. The caller holds lock_.
+    /// Subtracts one from unanswered(): an answer has arrived, or the call could not be sent. The caller holds lock_.
     void count_answer() {
       const uint32_t n = answered.load(std::memory_order_relaxed);
       if (LCI_LIKELY(n != sent.load(std::memory_order_relaxed))) answered.store(n + 1, std::memory_order_relaxed);

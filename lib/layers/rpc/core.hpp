@@ -117,8 +117,8 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
 
   /// Takes a call from the pool, which creates one if none is free.
   outgoing* take_call();
-  /// The same for a call of a function. Until its end_posting(), close() waits, so the calling thread may use the
-  /// network without an entry. Throws as the constructor of `entry` does.
+  /// take_call() for a call that the caller will post. close() waits until the call's end_posting(), so the caller may
+  /// use the network meanwhile without an `entry`. Throws if the engine is closed, as the constructor of `entry` does.
   outgoing* take_call_to_post();
   uint64_t first_cookie() const { return first_cookie_; }
   /// Wakes waiting threads after a call has ended outside of a callback of the network.

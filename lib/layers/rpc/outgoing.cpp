@@ -261,7 +261,8 @@ bool outgoing::notify(continuation& c) {
 }
 
 void outgoing::unref() {
-  // Under the lock a number of 1 does not change: only the thread that holds this reference could take another.
+  // A count of 1 can't change while this thread holds the lock: the one reference is the caller's, and threads without
+  // a reference take one only under the lock.
   bool was_last = false;
   const bool is_put = owner.calls.put_if(this, [&] {
     was_last = refs_.load(std::memory_order_relaxed) == 1;

@@ -34,11 +34,12 @@ enum class outcome : int {
 /// An outstanding call or bulk transfer. Owned by its engine's pool; in use while the program or an operation of the
 /// network holds a reference. The program uses it in one thread at a time; callbacks of the network run concurrently.
 ///
-/// The thread that sets `awaited_` to 0 determines the outcome and publishes it in `state_`; until then the call is not
-/// freed, since release() waits. A late response carries the cookie of a call that has ended, and is ignored.
+/// A call ends once. The thread that sets `awaited_` to 0 ends it: it writes the result, then publishes it in `state_`.
+/// Between the two, release() waits for that thread, so the call is not freed. A late response carries the cookie of a
+/// call that has ended, and is ignored.
 ///
-/// References are released, and taken by threads that hold none, under the lock of the pool. So the last one is
-/// released without a read-modify-write.
+/// Threads release references under the lock of the pool, and a thread without a reference takes one under that lock.
+/// So releasing the last reference needs no atomic read-modify-write.
 class outgoing final : public call {
  public:
   /// `number`: index in the engine's array of calls.

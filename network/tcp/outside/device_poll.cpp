@@ -54,8 +54,8 @@ int device::poll(event_sink& sink, int) {
   flush_all();
   const bool is_idle = n == 0 && n_events == 0;
   if ((is_idle && idle_.is_due(idle_polls_between_looks)) || polls % busy_polls_between_looks == 0 ||
-      now - looked_.load(std::memory_order_relaxed) > longest_between_looks) {
-    looked_.store(now, std::memory_order_relaxed);
+      now - checked_at_.load(std::memory_order_relaxed) > longest_between_looks) {
+    checked_at_.store(now, std::memory_order_relaxed);
     context_.look();
     if (any_later_.load(std::memory_order_relaxed)) handle_notes(sink);
   }
