@@ -2,7 +2,7 @@
 #include "lib/coll/plan.hpp"
 #include "lib/core/device/barrier_rounds.hpp"
 #include "lib/core/device/device.hpp"
-#include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/kept_exceptions.hpp"
 
 namespace lci::coll {
 namespace {
@@ -18,13 +18,12 @@ void each_round(int me, int n, F exchange) {
 
 /// Uses neither a graph nor matching: both cost more than the messages.
 void barrier_at_once(const scope& s) {
-  if (core::tls_in_progress)
-    throw_invalid("barrier", "caller", "a handler", "outside of progress()",
-                  "pass .comp(), which is signalled at its end");
+  require_no_handler("barrier");
   core::device& d = *s.device.p_impl;
   const int me = d.rt.rank(), n = d.rt.size();
   const uint64_t number = core::begin_barrier(d);
   const char nothing = 0;
+  core::kept_exceptions kept(d);
   each_round(me, n, [&](int to, int from, size_t round) {
     // Retried without memory: the barrier has begun, and other ranks wait for this message.
     insist_on_memory<resource_error>([&] {
@@ -34,8 +33,8 @@ void barrier_at_once(const scope& s) {
           .device(s.device)
           .endpoint(s.endpoint)();
     });
-    core::await_barrier(d, from, round, number);
-    core::await_sent(d, to);
+    core::await_barrier(d, from, round, number, kept);
+    core::await_sent(d, to, kept);
   });
 }
 

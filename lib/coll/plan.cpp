@@ -8,6 +8,8 @@
 #include "lib/base/call_watch.hpp"
 #include "lib/core/device/barrier_rounds.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/kept_exceptions.hpp"
 
 namespace lci::coll {
 
@@ -117,17 +119,20 @@ std::byte* plan::scratch(size_t size) {
 }
 
 void plan::run() {
+  if (scope_.comp.is_empty()) require_no_handler(operation_);
   const comp_t graph = std::exchange(graph_, comp_t());  // once started, it frees itself
   graph_start(graph);
   if (!scope_.comp.is_empty()) return;
   // If progress() throws because a peer has failed, the synchronizer is not freed, since the graph may still
   // signal it.
   status_t status;
-  sync_wait_x(done_, &status).runtime(scope_.runtime).device(scope_.device)();
+  core::kept_exceptions kept(*scope_.device.p_impl);
+  const auto wait = [&] { sync_wait_x(done_, &status).runtime(scope_.runtime).device(scope_.device)(); };
+  while (!kept.call(wait)) continue;
   free_comp(&done_);
   const errorcode_t code = status.error.errorcode;
   if (code < errorcode_t::fatal) {
-    for (const int rank : receivers_) core::await_sent(*scope_.device.p_impl, rank);
+    for (const int rank : receivers_) core::await_sent(*scope_.device.p_impl, rank, kept);
     return;
   }
   if (status.rank < 0)
@@ -137,6 +142,12 @@ void plan::run() {
                                             (code == errorcode_t::fatal ? " has failed"
                                                                         : std::string(" ended its part as `") +
                                                                               get_errorcode_str(code) + "`"));
+}
+
+void require_no_handler(const char* operation) {
+  if (core::tls_in_progress)
+    throw_invalid(operation, "caller", "a handler", "outside of progress()",
+                  "pass .comp(), which is signalled at its end");
 }
 
 void check_root(const char* operation, const plan& p, int root) {

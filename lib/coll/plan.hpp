@@ -102,6 +102,8 @@ class plan {
 
 // --- checks of arguments; they throw invalid_argument_error ---
 
+/// A handler can't wait for a collective operation.
+void require_no_handler(const char* operation);
 void check_root(const char* operation, const plan& p, int root);
 void check_buffer(const char* operation, const char* argument, const void* buffer, size_t size);
 /// If calls are checked: the buffers must not overlap, unless `in_place`.

@@ -1,24 +1,30 @@
 #include "lib/core/device/barrier_rounds.hpp"
 
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/kept_exceptions.hpp"
 #include "lib/core/device/progress_backoff.hpp"
 
 namespace lci::core {
+namespace {
 
-uint64_t begin_barrier(device& d) { return d.barriers->begin(); }
-
-void await_barrier(device& d, int from, size_t round, uint64_t barrier) {
-  for (progress_backoff rounds(d); !d.barriers->has_arrived(round, barrier);) {
-    d.failures.check(from);
-    rounds.next();
+template <class Ready>
+void await(device& d, int peer, kept_exceptions& kept, Ready ready) {
+  for (progress_backoff rounds(d); !ready();) {
+    d.failures.check(peer);
+    kept.call([&] { rounds.next(); });
   }
 }
 
-void await_sent(device& d, int to) {
-  for (progress_backoff rounds(d); d.backlog.bytes_for(to) != 0;) {
-    d.failures.check(to);
-    rounds.next();
-  }
+}  // namespace
+
+uint64_t begin_barrier(device& d) { return d.barriers->begin(); }
+
+void await_barrier(device& d, int from, size_t round, uint64_t barrier, kept_exceptions& kept) {
+  await(d, from, kept, [&] { return d.barriers->has_arrived(round, barrier); });
+}
+
+void await_sent(device& d, int to, kept_exceptions& kept) {
+  await(d, to, kept, [&] { return d.backlog.bytes_for(to) == 0; });
 }
 
 }  // namespace lci::core

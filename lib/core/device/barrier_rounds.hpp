@@ -11,6 +11,7 @@
 namespace lci::core {
 
 class device;
+class kept_exceptions;
 
 /// Counts the messages of each round. Thread-safe. All messages of a round come from one rank, which sends one in each
 /// barrier, so the n-th to arrive, whichever it is, says that this rank has entered its n-th barrier. A1/R1: a thread
@@ -34,10 +35,10 @@ class barrier_rounds final : public comp_impl_t {
 
 /// Begins a barrier on the device. Returns its number.
 uint64_t begin_barrier(device& d);
-/// Makes progress until `from` has sent its message of this round. Throws if it has failed.
-void await_barrier(device& d, int from, size_t round, uint64_t barrier);
+/// Makes progress until `from` has sent its message of this round. Throws if it, or another rank of the job, has failed.
+void await_barrier(device& d, int from, size_t round, uint64_t barrier, kept_exceptions& kept);
 /// Makes progress until no message to `to` waits in the backlog. Otherwise the peer, which waits for it, would
 /// wait for ever if this thread went on to another device.
-void await_sent(device& d, int to);
+void await_sent(device& d, int to, kept_exceptions& kept);
 
 }  // namespace lci::core

@@ -3,10 +3,27 @@
 #include <algorithm>
 
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/core/device/argument_checks.hpp"
 #include "lib/core/runtime/runtime.hpp"
 
 namespace lci::core {
+namespace {
+
+LCI_COLD void log_exception(const std::exception_ptr& thrown) {
+  const auto log = [](const char* what) {
+    log_warning(std::string("an exception is kept for the next progress(): ") + what);
+  };
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    log(e.what());
+  } catch (...) {
+    log("something that is no std::exception");
+  }
+}
+
+}  // namespace
 
 peer_failures::peer_failures(runtime& rt) : rt_(rt), n_ranks_(rt.size()), look_(rt.external_peers != nullptr) {}
 
@@ -63,23 +80,22 @@ void peer_failures::add_device_end(int peer, uint8_t how) {
   look_.store(true, std::memory_order_seq_cst);  // see open_gate()
 }
 
-void peer_failures::add_exception(std::exception_ptr thrown) {
+void peer_failures::add_exception(std::exception_ptr thrown) noexcept {
   constexpr size_t most = 64;
-  {
-    std::lock_guard guard(mutex_);
-    if (exceptions_.size() >= most) return;
-  }
-  std::string what = "something that is no std::exception";
   try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& e) {
-    what = e.what();
-  } catch (...) {
+    {
+      std::lock_guard guard(mutex_);
+      if (exceptions_.size() >= most) return;
+    }
+    log_exception(thrown);
+    insist_on_memory([&] {
+      std::lock_guard guard(mutex_);
+      exceptions_.push_back(thrown);  // the thread that takes it out destroys it
+    });
+    unreported_.store(true, std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    log_warning("an exception could not be kept for the next progress(): no memory");
   }
-  log_warning("thrown in a progress thread, and kept for the next progress(): " + what);
-  std::lock_guard guard(mutex_);
-  exceptions_.push_back(std::move(thrown));  // the thread that takes it out destroys it
-  unreported_.store(true, std::memory_order_relaxed);
 }
 
 bool peer_failures::has_failed(int peer) const {

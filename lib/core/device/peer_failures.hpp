@@ -40,9 +40,9 @@ class peer_failures {
   void add_refusal(int peer, const char* what);
   /// The peer closes its device: wire::ends or wire::has_ended.
   void add_device_end(int peer, uint8_t how);
-  /// An exception of a handler in a progress thread, for the next progress() of the program. Logged. Exceptions beyond
-  /// 64 that no progress() has thrown are dropped.
-  LCI_COLD void add_exception(std::exception_ptr thrown);
+  /// An exception that could not be thrown where it was caught, for example of a handler in a progress thread: the next
+  /// progress() of the program throws it. Logged. It is dropped if 64 others wait for that, or without memory.
+  LCI_COLD void add_exception(std::exception_ptr thrown) noexcept;
 
   // --- asking ---
 
