@@ -79,12 +79,27 @@ bool submit_message(device& d, backlog::item& item) {
     packet* p = d.supply.reserved();
     if (p == nullptr) return false;
     std::memcpy(&p->head, item.message.data(), item.message.size());
-    result = send_packet(d, item.peer, p, item.message.size() - sizeof(wire::header), item.completes);
+    try {
+      result = send_packet(d, item.peer, p, item.message.size() - sizeof(wire::header), item.completes);
+    } catch (const std::bad_alloc&) {
+      result = errorcode_t::retry_nomem;
+    }
     if (!error_t(result).is_done()) p->pool->put(p);
   }
   // Of a message of the library's own: the network reports why the peer can't be reached, which ends what waits for it.
   if (result == errorcode_t::fatal && item.completes != nullptr) d.on_operation_failure(item.completes, item.peer);
   return !error_t(result).is_retry();
+}
+
+/// Calls f(), which posts to the network. False also if there was no memory for that: it had no effect, and the caller
+/// tries it again. The operation that waits for it may be counted already, so no exception may leave.
+template <class F>
+bool has_memory(F f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 LCI_COLD void log_out_of_memory(int peer) {
@@ -110,11 +125,11 @@ bool submit(device& d, backlog::item& item) {
     case backlog::item::type::resume:
       return try_advance(d, item.resume);
     case backlog::item::type::op:
-      return submit_network_op(d, item);
+      return has_memory([&] { return submit_network_op(d, item); });
     case backlog::item::type::rest:
       return item.rest->post_rest(failure::none);
     case backlog::item::type::message:
-      return submit_message(d, item);
+      return has_memory([&] { return submit_message(d, item); });
   }
   return true;
 }
