@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "tests/conformance/pattern.hpp"
@@ -304,6 +306,44 @@ TEST_CASE("threads run collectives on devices of their own, concurrently with ot
       }
       lci::free_comp_x(&sync).runtime(env.rt)();
     });
+  });
+}
+
+TEST_CASE("a handler that throws while a collective operation waits does not end the operation", "[coll]") {
+  on_ranks([](rank_env& env) {
+    struct throwing : lci::comp_impl_t {
+      throwing() { attr.am_in_place = true; }
+      void signal(lci::status_t) override { throw std::domain_error("of the handler"); }
+    };
+    throwing handler;
+    const lci::rcomp_t number = lci::register_rcomp_x(lci::comp_t(&handler)).runtime(env.rt)();
+    env.barrier();
+    for (int round = 0; round < 4; ++round) {
+      uint64_t own = part(env.rank, 0), all = 0;
+      lci::post_am_x(env.right(), &own, sizeof own, lci::COMP_NULL, number).device(env.device).allow_retry(false)();
+      const bool late = env.rank == 0;  // the others handle the message while they wait for this rank
+      if (late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (round % 2 == 0)
+        lci::barrier_x().runtime(env.rt).device(env.device)();
+      else
+        lci::allreduce_x(&own, &all, 1, 8, add).runtime(env.rt).device(env.device)();
+      if (round % 2 == 1) EXPECT_EQ(all, sum(env.size, 0));
+      int thrown = 0;
+      const auto progress = [&] {
+        try {
+          lci::progress_x().device(env.device)();
+        } catch (const std::domain_error& e) {
+          thrown += std::string(e.what()) == "of the handler";
+        }
+      };
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20 * lci_test::time_scale);
+      while (thrown == 0 && std::chrono::steady_clock::now() < end) progress();
+      for (int i = 0; i < 10; ++i) progress();
+      EXPECT_EQ(thrown, 1);
+      env.barrier();  // so that no message of the next round arrives in this one
+    }
+    env.barrier();
+    lci::deregister_rcomp_x(number).runtime(env.rt)();
   });
 }
 
