@@ -29,7 +29,7 @@ void remote_device::end_peer(int rank) {
 }
 
 void remote_device::check_peers() {
-  checked_at_.store(cpu_ticks(), std::memory_order_relaxed);
+  checked_.begin(cpu_ticks());
   liveness& peers = job_.peers();
   peers.poll();
   peers.handle_new(departures_seen_, [&](const liveness::departure& d) {

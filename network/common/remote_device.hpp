@@ -9,6 +9,7 @@
 
 #include "lib/base/cpu.hpp"
 #include "lib/base/ticks.hpp"
+#include "network/common/check_time.hpp"
 #include "network/common/close_timeout.hpp"
 #include "network/common/deferred_events.hpp"
 #include "network/common/idle_counter.hpp"
@@ -77,7 +78,7 @@ class remote_device : public device {
   /// The same for polls that have results, and for programs that rarely poll: where many threads share a core, a
   /// thousand polls may take a minute.
   void check_if_late() {
-    if (LCI_UNLIKELY(cpu_ticks() - checked_at_.load(std::memory_order_relaxed) > longest_unchecked)) check_peers();
+    if (LCI_UNLIKELY(checked_.is_over(cpu_ticks()))) check_peers();
   }
   /// Reserves memory for the failures of `n` peers, so that reporting them can't fail for want of it.
   void reserve_peers(size_t n) {
@@ -114,9 +115,8 @@ class remote_device : public device {
   suspicions suspicions_;
   deferred_events::list<int> given_up_;  // deferred_: peers to be notified that they count as failed
   std::atomic<int> sleepers_{0}, parked_{0};
-  static inline const uint64_t longest_unchecked = ticks_in(std::chrono::milliseconds(10));
-  std::atomic<uint64_t> checked_at_{0};  // when check_peers() was last called; ticks
-  close_timeout close_timeout_;          // of flushed(); used by one thread
+  check_time checked_;           // check_peers()
+  close_timeout close_timeout_;  // of flushed(); used by one thread
 
  protected:
   uint32_t number_ = 0;  // among the context's devices, equal on all ranks; set by count_device()

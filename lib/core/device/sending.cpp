@@ -203,7 +203,7 @@ bool try_inject(device& d, int peer, const void* message, size_t size) {
   op.n_segments = 1;
   op.segments[0] = {const_cast<void*>(message), size, 0};
   // After `fatal`, the network reports why, and the report ends what waits for the peer.
-  return !error_t(d.net->post(op)).is_retry();
+  return has_memory([&] { return !error_t(d.net->post(op)).is_retry(); });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "lib/concurrent/attempt.hpp"
 #include "network/common/bundle_parts.hpp"
+#include "network/common/check_time.hpp"
 #include "network/common/deferred_events.hpp"
 #include "network/common/idle_counter.hpp"
 #include "network/common/waiting_list.hpp"
@@ -196,7 +197,7 @@ class device final : public outside_device, public bundling_device {
   std::atomic<int> n_links_{0}, sleepers_{0};
   std::atomic<uint32_t> polls_{0};
   std::atomic<uint64_t> polled_all_{0};  // ticks of the last call of epoll
-  std::atomic<uint64_t> checked_at_{0};  // ticks; when the context last checked its connections
+  check_time checked_;                   // context_.look()
   std::atomic<size_t> n_operations_{0};  // posted and not ended
   std::atomic<bool> more_comes_{false};  // a poll is delivering several messages, so answers are bundled
   waiting_list<slot*> waiting_;          // slots where something waits

@@ -23,8 +23,6 @@ constexpr uint32_t polls_between_looks = 64;
 constexpr uint32_t idle_polls_between_looks = 256, busy_polls_between_looks = 4096;
 // For threads that sleep between polls.
 const uint64_t longest_pause = ticks_in(std::chrono::microseconds(20));
-// The context retries what has failed for a moment, however seldom the program polls.
-const uint64_t longest_between_looks = ticks_in(std::chrono::milliseconds(10));
 
 }  // namespace
 
@@ -54,8 +52,8 @@ int device::poll(event_sink& sink, int) {
   flush_all();
   const bool is_idle = n == 0 && n_events == 0;
   if ((is_idle && idle_.is_due(idle_polls_between_looks)) || polls % busy_polls_between_looks == 0 ||
-      now - checked_at_.load(std::memory_order_relaxed) > longest_between_looks) {
-    checked_at_.store(now, std::memory_order_relaxed);
+      checked_.is_over(now)) {
+    checked_.begin(now);
     context_.look();
     if (any_later_.load(std::memory_order_relaxed)) handle_notes(sink);
   }
