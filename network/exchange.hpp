@@ -38,7 +38,11 @@ class address_exchange {
   /// Offers any bytes: better a few hundred, at most some ten thousand; all parts of a round together at most 64 KiB.
   virtual ticket offer(const std::string& blob) = 0;
   /// Makes all offers available to all ranks: one fence; none if nothing was offered.
+  /// Without memory it throws before the fence, which the other ranks wait in, and can be called again.
   virtual void publish() = 0;
+  /// Forgets all offers that are not published: what they were made for could not be made. An offer's number must be the
+  /// same at all ranks.
+  virtual void withdraw() {}
   /// What `rank` has offered, after publish(). The first read asks the launcher, which may take as long as an exchange
   /// of messages on this host. Throws bootstrap_error.
   virtual std::string read(ticket what, int rank) = 0;

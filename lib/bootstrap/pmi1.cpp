@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/bootstrap/abort_message.hpp"
 #include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/kinds.hpp"
@@ -185,7 +186,7 @@ class pmi1_bootstrap final : public bootstrap {
       channel_->send(requests);
       for (size_t r = begin; r < end; ++r) {
         const message reply = read_reply("get_result");
-        if (reply.number("rc") == 0) pieces[r] = reply.text("value");
+        if (reply.number("rc") == 0) insist_on_memory([&] { pieces[r] = reply.text("value"); });
       }
     }
   }
@@ -286,10 +287,11 @@ class pmi1_bootstrap final : public bootstrap {
     return read_reply(expected);
   }
 
+  /// Want of memory is waited for: an answer that stayed unread would be taken for that of a later request.
   message read_reply(const char* expected) {
     const std::string line = channel_->receive();
     std::string why;
-    auto reply = message::parse(line, why);
+    auto reply = insist_on_memory([&] { return message::parse(line, why); });
     if (!reply) refuse("sent " + why + ": '" + pmi1::printable(line) + "'");
     if (reply->text("cmd") != expected) {
       refuse("sent '" + pmi1::printable(line) + "' where cmd=" + expected + " was due");

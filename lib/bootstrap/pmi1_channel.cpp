@@ -122,7 +122,7 @@ std::string channel::receive() {
   std::string line;
   int tries = 1;
   for (;;) {
-    if (in_.next(line)) return line;
+    if (insist_on_memory([&] { return in_.next(line); })) return line;
     if (in_.overlong()) {
       throw bootstrap_error("the launcher's answer is longer than " + std::to_string(max_line) + " bytes: '" +
                             printable(in_.rest()) + "'");
@@ -130,7 +130,7 @@ std::string channel::receive() {
     char bytes[4096];
     const ssize_t n = recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT);
     if (n > 0) {
-      in_.append(bytes, static_cast<size_t>(n));
+      insist_on_memory([&] { in_.append(bytes, static_cast<size_t>(n)); });
     } else if (n == 0 || errno == ECONNRESET) {
       std::string text = "the launcher closed the connection; it may have ended the job";
       if (!in_.rest().empty()) text += " (unfinished line: '" + printable(in_.rest()) + "')";

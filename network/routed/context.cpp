@@ -4,6 +4,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "network/routed/device.hpp"
 
 namespace lci::network::routed {
@@ -100,15 +101,22 @@ std::unique_ptr<network::device> context::create_device(const device_attr_t& att
   const auto make = [&] { return far_ == nullptr ? nullptr : far_->create_device(attr, eager_size); };
   std::unique_ptr<network::device> far;
   if (settled_) {
-    far = make();
-    exchange_.publish();
+    try {
+      far = make();
+      exchange_.publish();
+    } catch (...) {
+      exchange_.withdraw();
+      throw;
+    }
   } else {
     far = settle(make);
   }
   if (far == nullptr) return near_->create_device(attr, eager_size);
-  far->settle(how_);
+  // The other ranks have this device from here on, so want of memory is waited for.
+  insist_on_memory([&] { far->settle(how_); });
   if (!between_) return far;
-  return std::make_unique<device>(*this, near_->create_device(attr, eager_size), std::move(far));
+  auto near = insist_on_memory([&] { return near_->create_device(attr, eager_size); });
+  return insist_on_memory([&] { return std::make_unique<device>(*this, std::move(near), std::move(far)); });
 }
 
 }  // namespace lci::network::routed

@@ -63,7 +63,9 @@ device::~device() { context_.flusher().remove(*this); }
 void device::settle(acquaintance how) {
   if (how != acquaintance::all_at_once) return;
   const std::vector<std::string> all = context_.exchange().read_all(endpoints_of_all_);
-  for (size_t r = 0; r < all.size(); ++r) endpoints_.push_back(endpoint::unpack(all[r], static_cast<int>(r)));
+  std::vector<endpoint> found;
+  for (size_t r = 0; r < all.size(); ++r) found.push_back(endpoint::unpack(all[r], static_cast<int>(r)));
+  endpoints_ = std::move(found);
 }
 
 registration device::register_memory(void* base, size_t size) {

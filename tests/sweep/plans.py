@@ -148,8 +148,8 @@ PLANS = {
         # One allocation fails; or that one and some after it.
         "calls": {"alloc": ["", "+3", "", "+12"]},
         # For short runs over TCP: receives that register memory, messages that wait for the network, calls of progress()
-        # that throw while other ranks wait, and the end.
-        "scenarios": {"tcp": ["send_late", "am_network", "collectives", "end"]},
+        # that throw while other ranks wait, devices that the ranks exchange, and the end.
+        "scenarios": {"tcp": ["send_late", "am_network", "collectives", "device", "end"]},
         "sample": {"shm": 2, "tcp": 12},
         "most": 5,  # limit of faults in a scenario, evenly spread over those chosen by the sample
     },

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
 
 namespace lci::core {
 
@@ -83,7 +84,7 @@ void read_rest(round& r) {
 }
 
 void read_half_read() {
-  for (round* r : std::exchange(half_read, {})) read_rest(*r);
+  for (; !half_read.empty(); half_read.pop_back()) read_rest(*half_read.back());
 }
 
 void forget(const round* r) { half_read.erase(std::remove(half_read.begin(), half_read.end(), r), half_read.end()); }
@@ -115,21 +116,32 @@ class kvs_exchange final : public address_exchange {
     std::lock_guard guard(bootstrap_mutex);
     read_half_read();
     // Rounds are counted per process, so that two runtimes never share a key; all ranks allocate their runtimes in
-    // the same order.
+    // the same order. A round without a fence, for lack of memory, does not count: the other ranks still wait in it.
     static int n_rounds = 0;
-    auto made = std::make_unique<round>(round{boot_, "lci-" + std::to_string(n_rounds++) + "-", {}});
+    auto made = std::make_unique<round>(round{boot_, "lci-" + std::to_string(n_rounds) + "-", {}});
     made->records.resize(static_cast<size_t>(size()));
     made->unread = made->records.size() - 1;
+    half_read.reserve(half_read.size() + 1);
+    {
+      std::lock_guard known(known_mutex);
+      rounds_.reserve(rounds_.size() + 1);
+    }
     if (size() > 1) {
       boot_.put(made->prefix + std::to_string(rank()), mine_);
-      boot_.fence();
+      insist_on_memory([&] { boot_.fence(); });
       fences_so_far.fetch_add(1, std::memory_order_relaxed);
       half_read.push_back(made.get());
     }
+    ++n_rounds;
     made->records[static_cast<size_t>(rank())] = std::exchange(mine_, {});
     n_parts_ = 0;
     std::lock_guard known(known_mutex);
     rounds_.push_back(std::move(made));
+  }
+
+  void withdraw() override {
+    mine_.clear();
+    n_parts_ = 0;
   }
 
   std::string read(ticket what, int rank) override {
