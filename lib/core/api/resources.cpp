@@ -226,22 +226,30 @@ void register_packet_pool(register_packet_pool_args& a) {
 
 void deregister_packet_pool(deregister_packet_pool_args& a) { a.device.p_impl->supply.remove(*a.packet_pool.p_impl); }
 
+namespace {
+
+/// A packet of another pool than the default one; or memory of the allocator, as of a message that was too large for a
+/// packet, or arrived while the pool was empty.
+LCI_NOINLINE void put_elsewhere(put_upacket_args& a) {
+  if (a.packet == nullptr) return;
+  runtime& rt = *a.runtime.p_impl;
+  if (packet_pool* const pool = rt.pool_of(a.packet))
+    pool->put(packet::of(a.packet));
+  else
+    rt.deallocate(a.packet, nullptr);
+}
+
+}  // namespace
+
 void* get_upacket(get_upacket_args& a) {
   packet* p = a.packet_pool.p_impl->get_inline();
   return p == nullptr ? nullptr : p->payload();
 }
 
 void put_upacket(put_upacket_args& a) {
-  if (a.packet == nullptr) return;
-  runtime& rt = *a.runtime.p_impl;
-  // A message that was too large for a packet, or arrived while the pool was empty, is in memory of the allocator.
-  packet_pool* pool = rt.default_packet_pool.p_impl;
-  if (LCI_UNLIKELY(pool == nullptr || !pool->owns(a.packet))) pool = rt.pool_of(a.packet);
-  if (pool != nullptr) {
-    pool->put_inline(packet::of(a.packet));
-  } else {
-    rt.deallocate(a.packet, nullptr);
-  }
+  packet_pool* const pool = a.runtime.p_impl->default_packet_pool.p_impl;
+  if (LCI_UNLIKELY(pool == nullptr) || LCI_UNLIKELY(!pool->owns(a.packet))) return put_elsewhere(a);
+  pool->put_inline(packet::of(a.packet));
 }
 
 bool is_upacket(is_upacket_args& a) {

@@ -13,7 +13,8 @@ namespace lci::core {
 
 /// A collective operation that has begun goes on when progress() throws: the other ranks wait for this one, and could
 /// not tell that it has left. What was thrown, for a handler or a message without memory, is thrown by the next
-/// progress() of the program instead. The failure of a rank of the job ends the operation. Used by one thread.
+/// progress() of the program instead. The failure of a rank of the job ends the operation, and so does misuse: the
+/// checks of calls report that other ranks have called another operation. Used by one thread.
 class kept_exceptions {
  public:
   explicit kept_exceptions(device& d) : device_(d) {}
@@ -23,8 +24,8 @@ class kept_exceptions {
   kept_exceptions(const kept_exceptions&) = delete;
   kept_exceptions& operator=(const kept_exceptions&) = delete;
 
-  /// Calls f(), which makes progress. False: it threw, and is to be called again. Throws a failure of a rank of the job,
-  /// and the last of memory_tries exceptions in a row, as no progress is possible.
+  /// Calls f(), which makes progress. False: it threw, and is to be called again. Throws what ends the operation, and the
+  /// last of memory_tries exceptions in a row, as no progress is possible.
   template <class F>
   bool call(F f) {
     try {
@@ -34,6 +35,8 @@ class kept_exceptions {
     } catch (const peer_failure_error& failure) {
       if (failure.failed_rank() < device_.n_ranks) throw;
       keep(std::current_exception());
+    } catch (const invalid_argument_error&) {
+      throw;
     } catch (...) {
       if (++in_a_row_ == memory_tries) throw;
       keep(std::current_exception());

@@ -64,13 +64,29 @@ void packet_pool::deque::grow() {
   tail = n;
 }
 
-packet_pool::deque& packet_pool::make_local() {
+packet_pool::deque& packet_pool::local() {
   // Only the last index is shared by several threads, but the lock costs nothing here.
   const auto index = static_cast<size_t>(thread_index());
+  if (deque* const there = deques_.get(index)) return *there;
   std::lock_guard guard(create_lock_);
   deque* d = deques_.get(index);
   if (d == nullptr) deques_.put(index, d = new deque);
   return *d;
+}
+
+packet* packet_pool::get_slowly() {
+  deque& mine = local();
+  {
+    std::lock_guard guard(mine.lock);
+    if (mine.size() > 0) return mine.pop();
+  }
+  return refill(mine);
+}
+
+void packet_pool::put_slowly(packet* p) {
+  deque& mine = local();
+  std::lock_guard guard(mine.lock);
+  mine.push_or_grow(p);
 }
 
 packet* packet_pool::get() { return get_inline(); }
@@ -86,7 +102,7 @@ packet* packet_pool::refill(deque& mine) {
     for (size_t i = first; i < first + n; ++i) {
       auto* p = new (arena_ + i * stride_) packet;
       p->pool = this;
-      mine.push(p);
+      mine.push_or_grow(p);
     }
     return mine.pop();
   }
@@ -106,7 +122,7 @@ packet* packet_pool::refill(deque& mine) {
       for (size_t k = 0; k < taken; ++k) stolen[k] = victim->pop_head();
     }
     std::lock_guard guard(mine.lock);
-    for (size_t k = 1; k < taken; ++k) mine.push(stolen[k]);
+    for (size_t k = 1; k < taken; ++k) mine.push_or_grow(stolen[k]);
     return stolen[0];
   }
   return nullptr;

@@ -53,18 +53,23 @@ class packet_pool : public object_memory<packet_pool, true> {
   packet* get();
   void put(packet* p);
   /// get() and put(), inlined for get_upacket() and put_upacket().
+  /// Whatever calls another function is in get_slowly() and put_slowly(), so that the usual case needs no stack.
   LCI_ALWAYS_INLINE packet* get_inline() {
-    deque& mine = local();
-    {
-      std::lock_guard guard(mine.lock);
-      if (LCI_LIKELY(mine.head != mine.tail)) return mine.pop();
+    deque* const mine = local_if_any();
+    if (LCI_LIKELY(mine != nullptr) && LCI_LIKELY(mine->lock.try_lock())) {
+      packet* const p = LCI_LIKELY(mine->head != mine->tail) ? mine->pop() : nullptr;
+      mine->lock.unlock();
+      if (LCI_LIKELY(p != nullptr)) return p;
     }
-    return refill(mine);
+    return get_slowly();
   }
   LCI_ALWAYS_INLINE void put_inline(packet* p) {
-    deque& mine = local();
-    std::lock_guard guard(mine.lock);
-    mine.push(p);
+    deque* const mine = local_if_any();
+    if (LCI_UNLIKELY(mine == nullptr) || LCI_UNLIKELY(!mine->lock.try_lock())) return put_slowly(p);
+    const bool has_room = !mine->is_full();
+    if (LCI_LIKELY(has_room)) mine->push(p);
+    mine->lock.unlock();
+    if (LCI_UNLIKELY(!has_room)) put_slowly(p);
   }
 
   bool is_hollow() const { return attr.npackets == 0; }
@@ -110,20 +115,25 @@ class packet_pool : public object_memory<packet_pool, true> {
     std::unique_ptr<packet*[]> ring = std::make_unique<packet*[]>(1);
 
     size_t size() const { return tail - head; }
-    void push(packet* p) {
-      if (LCI_UNLIKELY(size() > mask)) grow();
-      ring[tail++ & mask] = p;
+    bool is_full() const { return size() > mask; }
+    /// There must be room.
+    void push(packet* p) { ring[tail++ & mask] = p; }
+    void push_or_grow(packet* p) {
+      if (LCI_UNLIKELY(is_full())) grow();
+      push(p);
     }
     packet* pop() { return ring[--tail & mask]; }
     packet* pop_head() { return ring[head++ & mask]; }
     LCI_NOINLINE void grow();
   };
 
-  deque& local() {
-    deque* d = deques_.get(static_cast<size_t>(thread_index()));
-    return LCI_LIKELY(d != nullptr) ? *d : make_local();
+  deque* local_if_any() const {
+    const int index = thread_index_if_known();
+    return LCI_LIKELY(index >= 0) ? deques_.get(static_cast<size_t>(index)) : nullptr;
   }
-  LCI_NOINLINE deque& make_local();
+  deque& local();
+  LCI_NOINLINE packet* get_slowly();
+  LCI_NOINLINE void put_slowly(packet* p);
   LCI_NOINLINE packet* refill(deque& mine);
 
   std::byte* arena_ = nullptr;
