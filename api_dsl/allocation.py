@@ -21,7 +21,8 @@ _device = A("device", "device_t", "The device.")
 _thread = A("progress_thread", "progress_thread_t", "The progress thread.")
 _T = "Progress thread"
 _mr = A("mr", "mr_t", "A registration from register_memory or alloc_shared.", may_be_empty=True)
-_alignment = A("alignment", "size_t", "Alignment of the first byte, a power of two; at least 64 is used.", "64")
+_alignment = A("alignment", "size_t",
+               "Alignment of the first byte, a power of two; at least 64 is used, and 4096 for 64 KiB or more.", "64")
 _symmetric = A("symmetric", "symmetric_t", "The memory, a result of alloc_symmetric.")
 _of_rank = A("rank", "int", "The rank that owns the part.")
 

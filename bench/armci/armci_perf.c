@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { rounds = 9, side = 1024, part = 512, row = 1024, largest = 1 << 20, area = side * side * 8 };
+enum { rounds = 9, most_in_turn = 2, side = 1024, part = 512, row = 1024, largest = 1 << 20, area = side * side * 8 };
 
 static int me;
 static void* base[2];   /* of ARMCI_Malloc */
@@ -38,33 +38,32 @@ static int by_size(const void* a, const void* b) {
 
 typedef void (*work)(long n);
 
-/* Seconds of one call of f, the median of rounds of n calls. */
-static double seconds_of_rounds(work f, long n) {
-  double times[rounds];
-  for (int i = 0; i < rounds; ++i) {
-    const double begin = now();
-    f(n);
-    times[i] = (now() - begin) / (double)n;
-  }
+/* Seconds of one call of f, in n calls. */
+static double seconds_of_calls(work f, long n) {
+  const double begin = now();
+  f(n);
+  return (now() - begin) / (double)n;
+}
+
+static double median_of(double* times) {
   qsort(times, rounds, sizeof times[0], by_size);
   return times[rounds / 2];
 }
 
-/* The same, in rounds of about 20 ms. */
-static double seconds_of(work f) {
-  long n = 1;
+/* The median of rounds of n calls. */
+static double seconds_of_rounds(work f, long n) {
+  double times[rounds];
+  for (int i = 0; i < rounds; ++i) times[i] = seconds_of_calls(f, n);
+  return median_of(times);
+}
+
+/* The number of calls of f that take about 20 ms. */
+static long calls_of_round(work f) {
   f(1); /* the first touch of pages */
-  for (;;) {
-    const double begin = now();
-    f(n);
-    const double took = now() - begin;
-    if (took > 0.01 || n > 1 << 26) {
-      n = (long)(0.02 / took * (double)n) + 1;
-      break;
-    }
-    n *= 4;
+  for (long n = 1;; n *= 4) {
+    const double took = seconds_of_calls(f, n) * (double)n;
+    if (took > 0.01 || n > 1 << 26) return (long)(0.02 / took * (double)n) + 1;
   }
-  return seconds_of_rounds(f, n);
 }
 
 static void put8(long n) {
@@ -152,27 +151,28 @@ struct figure {
   int together; /* both processes run it at the same time */
   double amount;
   int rate;
-  int size; /* of accumulates */
+  int size;    /* of accumulates */
+  int in_turn; /* if not 0: rounds of it alternate with those of its neighbours of the same number */
 };
-static const struct figure figures[] = {{"put 8", put8, 0, 0, 0, 0},
-                                        {"get 8", get8, 0, 0, 0, 0},
-                                        {"rmw", rmw, 0, 0, 0, 0},
-                                        {"rmw by two", rmw, 1, 0, 0, 0},
-                                        {"floor atomic by two", atomic_add, 1, 0, 0, 0},
-                                        {"strided put", put_block, 0, part* part * 8.0, 0, 0},
-                                        {"floor rows out", put_rows, 0, part* part * 8.0, 0, 0},
-                                        {"strided get", get_block, 0, part* part * 8.0, 0, 0},
-                                        {"floor rows in", get_rows, 0, part* part * 8.0, 0, 0},
-                                        {"accumulate 64K", accumulate, 0, 65536, 0, 65536},
-                                        {"floor loop 64K", plain_loop, 0, 65536, 0, 65536},
-                                        {"accumulate 1M", accumulate, 0, largest, 0, largest},
-                                        {"floor loop 1M", plain_loop, 0, largest, 0, largest},
-                                        {"nbput 8", put_window, 0, 0, 1, 0},
-                                        {"lock", lock, 0, 0, 0, 0},
-                                        {"put 1M", put_whole, 0, largest, 0, 0},
-                                        {"get 64K", get_64k, 0, 65536, 0, 0},
-                                        {"get 1M", get_whole, 0, largest, 0, 0},
-                                        {"put rows of 1K", put_short_rows, 0, largest, 0, 0}};
+static const struct figure figures[] = {{"put 8", put8, 0, 0, 0, 0, 0},
+                                        {"get 8", get8, 0, 0, 0, 0, 0},
+                                        {"rmw", rmw, 0, 0, 0, 0, 0},
+                                        {"rmw by two", rmw, 1, 0, 0, 0, 0},
+                                        {"floor atomic by two", atomic_add, 1, 0, 0, 0, 0},
+                                        {"strided put", put_block, 0, part* part * 8.0, 0, 0, 1},
+                                        {"floor rows out", put_rows, 0, part* part * 8.0, 0, 0, 1},
+                                        {"strided get", get_block, 0, part* part * 8.0, 0, 0, 2},
+                                        {"floor rows in", get_rows, 0, part* part * 8.0, 0, 0, 2},
+                                        {"accumulate 64K", accumulate, 0, 65536, 0, 65536, 3},
+                                        {"floor loop 64K", plain_loop, 0, 65536, 0, 65536, 3},
+                                        {"accumulate 1M", accumulate, 0, largest, 0, largest, 4},
+                                        {"floor loop 1M", plain_loop, 0, largest, 0, largest, 4},
+                                        {"nbput 8", put_window, 0, 0, 1, 0, 0},
+                                        {"lock", lock, 0, 0, 0, 0, 0},
+                                        {"put 1M", put_whole, 0, largest, 0, 0, 0},
+                                        {"get 64K", get_64k, 0, 65536, 0, 0, 0},
+                                        {"get 1M", get_whole, 0, largest, 0, 0, 0},
+                                        {"put rows of 1K", put_short_rows, 0, largest, 0, 0, 0}};
 
 static int is_wanted(const char* name, int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
@@ -180,19 +180,39 @@ static int is_wanted(const char* name, int argc, char** argv) {
   return argc < 2;
 }
 
-static void measure(const struct figure* f) {
-  bytes = f->size;
+static void print(const struct figure* f, double t) {
+  if (f->rate)
+    printf("%s: %.4g M/s\n", f->name, 1e-6 / t);
+  else if (f->amount > 0)
+    printf("%s: %.5g MB/s\n", f->name, 1e-6 * f->amount / t);
+  else
+    printf("%s: %.4g ns\n", f->name, 1e9 * t);
+}
+
+/* Measures `n` figures, in turns. */
+static void measure(const struct figure* const* f, int n) {
+  long calls[most_in_turn];
+  double times[most_in_turn][rounds];
   armci_msg_barrier();
-  if (me == 0 || f->together) {
-    const double t = seconds_of(f->f);
-    if (me == 0 && f->rate)
-      printf("%s: %.4g M/s\n", f->name, 1e-6 / t);
-    else if (me == 0 && f->amount > 0)
-      printf("%s: %.5g MB/s\n", f->name, 1e-6 * f->amount / t);
-    else if (me == 0)
-      printf("%s: %.4g ns\n", f->name, 1e9 * t);
+  if (me == 0 || f[0]->together) {
+    bytes = f[0]->size;
+    for (int k = 0; k < n; ++k) calls[k] = calls_of_round(f[k]->f);
+    for (int i = 0; i < rounds; ++i)
+      for (int k = 0; k < n; ++k) times[k][i] = seconds_of_calls(f[k]->f, calls[k]);
+    for (int k = 0; k < n && me == 0; ++k) print(f[k], median_of(times[k]));
   }
   armci_msg_barrier();
+}
+
+/* The wanted figures of those that are measured in turns, from figure `i` on; moves `i` behind them. */
+static int next_in_turn(size_t* i, int argc, char** argv, const struct figure** found) {
+  int n = 0;
+  const int number = figures[*i].in_turn;
+  do {
+    if (is_wanted(figures[*i].name, argc, argv)) found[n++] = &figures[*i];
+    ++*i;
+  } while (number != 0 && *i < sizeof figures / sizeof figures[0] && figures[*i].in_turn == number);
+  return n;
 }
 
 /* Both processes put in turn. Each waits for the last byte of the other's put. */
@@ -273,8 +293,11 @@ int main(int argc, char** argv) {
   memset(private, 0, area);
   for (int i = 0; i < largest / 8; ++i) ((double*)(void*)local)[i] = i;
   if (me == 0 && is_wanted("init", argc, argv)) printf("init: %.4g ms\n", 1e3 * started);
-  for (size_t i = 0; i < sizeof figures / sizeof figures[0]; ++i)
-    if (is_wanted(figures[i].name, argc, argv)) measure(&figures[i]);
+  for (size_t i = 0; i < sizeof figures / sizeof figures[0];) {
+    const struct figure* found[most_in_turn];
+    const int n = next_in_turn(&i, argc, argv, found);
+    if (n > 0) measure(found, n);
+  }
   if (argc > 1 && is_wanted("sizes", argc, argv)) measure_sizes();
 
   fflush(stdout);

@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
   me = armci_msg_me();
   nproc = armci_msg_nproc();
   lines = argc > 1 ? atoi(argv[1]) : 48;
+  if (lines < 1 || lines > 10000) ARMCI_Error("LINES must be 1..10000", 1);
   const int begin = first_of(me), count = first_of(me + 1) - begin;
   const size_t line = (size_t)lines * sizeof(double);
   double** all = malloc(sizeof(double*) * (size_t)nproc);
@@ -108,5 +109,5 @@ int main(int argc, char** argv) {
   ARMCI_Free(all[me]);
   free(all);
   ARMCI_Finalize();
-  return !(difference < 1e-9 * largest && abs(steps - serial_steps) <= 2);
+  return !(difference <= 1e-9 * largest && abs(steps - serial_steps) <= 2);
 }

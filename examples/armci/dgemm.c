@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
   me = armci_msg_me();
   nproc = armci_msg_nproc();
   tiles = argc > 1 ? atoi(argv[1]) : 6;
+  if (tiles < 1 || tiles > 200) ARMCI_Error("TILES must be 1..200", 1);
   n = tiles * tile;
   const matrix a = create(), b = create(), c = create();
   for (int i = me; i < tiles; i += nproc)

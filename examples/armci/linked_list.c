@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
   me = armci_msg_me();
   nproc = armci_msg_nproc();
   numbers = argc > 1 ? atoi(argv[1]) : 100;
+  if (numbers < 1 || numbers > 100000) ARMCI_Error("NUMBERS must be 1..100000", 1);
   if (numbers % 7919 == 0) ++numbers;
   elements = malloc(sizeof(element*) * (size_t)nproc);
   if (ARMCI_Malloc((void**)elements, (armci_size_t)sizeof(element) * (numbers + 1)) != 0) ARMCI_Error("no memory", 1);

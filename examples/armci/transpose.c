@@ -11,6 +11,7 @@
 int main(int argc, char** argv) {
   ARMCI_Init();
   const int me = armci_msg_me(), nproc = armci_msg_nproc(), n = argc > 1 ? atoi(argv[1]) : 500;
+  if (n < 1 || n > 10000) ARMCI_Error("ROWS must be 1..10000", 1);
   const int element = sizeof(double), row = n * element;
   const int begin = n * me / nproc, rows = n * (me + 1) / nproc - begin;
   double** result = malloc(sizeof(double*) * (size_t)nproc);
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
   for (int k = 0; k < nproc; ++k) {
     const int proc = (me + k) % nproc; /* not all to the same at once */
     const int first = n * proc / nproc, columns = n * (proc + 1) / nproc - first;
+    if (columns == 0) continue; /* fewer rows than processes */
     /* Down my column, which is along a row there; then from column to column, which are rows there. */
     int from[2] = {row, element}, to[2] = {element, row}, count[3] = {element, rows, columns};
     ARMCI_PutS(mine + first, from, result[proc] + begin, to, count, 2, proc);

@@ -63,7 +63,9 @@ class Guide(unittest.TestCase):
             blocks = blocks_of(page, "c")
             self.assertTrue(blocks, f"{name} shows no code in C")
             for i, block in enumerate(blocks):
-                text = C_PRELUDE.replace("{header}", header) + f'#line 1 "{name}, block {i + 1}"\n{block}'
+                # Readers copy a whole program: it includes what it uses.
+                prelude = "" if "int main(" in block else C_PRELUDE.replace("{header}", header)
+                text = f'{prelude}#line 1 "{name}, block {i + 1}"\n{block}'
                 with self.subTest(page=name, block=i + 1):
                     done = compile_text("gcc", text, "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
                                         f"-I{SOURCE / 'include' / folder}", language="c")

@@ -108,7 +108,7 @@ void link::send(int rank, box to, packet&& p, bool from_receiver) {
       if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
     }
   } catch (const lci::peer_failure_error& e) {
-    note_failure(e.failed_rank());
+    note_failure(e);
     throw_failed(rank);
   }
   mine.memory_ = nullptr;  // the post has given it back
@@ -123,7 +123,7 @@ void link::post_until_taken(int rank, const Post& post) {
       if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
     }
   } catch (const lci::peer_failure_error& e) {
-    note_failure(e.failed_rank());
+    note_failure(e);
     throw_failed(rank);
   }
 }
@@ -164,7 +164,7 @@ void link::send_long(int rank, const void* head, size_t head_size, const void* b
         .device(device_)
         .runtime(runtime_)();
   } catch (const lci::peer_failure_error& e) {
-    note_failure(e.failed_rank());
+    note_failure(e);
     throw_failed(rank);
   }
 }
@@ -173,7 +173,7 @@ bool link::progress() noexcept {
   try {
     return lci::progress_x().device(device_).runtime(runtime_)().is_done();
   } catch (const lci::peer_failure_error& e) {
-    note_failure(e.failed_rank());
+    note_failure(e);
   } catch (const std::exception& e) {
     say("progress", e.what());
   }
@@ -191,7 +191,7 @@ bool link::sleep(const std::function<bool()>& ready, double seconds) {
     // The time-out is for conditions that others change without a message.
     return lci::counter_wait_for_x(events_, seen + 1, seconds).device(device_).runtime(runtime_)();
   } catch (const lci::peer_failure_error& e) {
-    note_failure(e.failed_rank());
+    note_failure(e);
   } catch (const std::exception& e) {
     say("progress", e.what());
   }
@@ -207,8 +207,10 @@ bool link::probe(int rank, bool from_receiver) {
   return has_failed(rank);
 }
 
-void link::note_failure(int rank) {
+void link::note_failure(const lci::peer_failure_error& e) {
+  const int rank = e.failed_rank();
   if (rank < 0 || rank >= size_ || failed_[rank].exchange(true, std::memory_order_acq_rel)) return;
+  say("progress", e.what());  // the reason, which the errors of operations don't have
   if (on_failure) on_failure(rank);
 }
 

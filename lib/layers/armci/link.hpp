@@ -127,7 +127,7 @@ class link {
   static constexpr int spins = 1000;  // rounds of progress after the last event, before a sleep
   /// Until something happens; false if that takes too long. The network looks after peers when a thread sleeps.
   bool sleep(const std::function<bool()>& ready, double seconds = 0.05);
-  void note_failure(int rank);
+  void note_failure(const lci::peer_failure_error& e);
   lci::rcomp_t number_of(box to) const;
 
   lci::runtime_t runtime_;

@@ -23,17 +23,22 @@ local_memory::header* local_memory::take_kept(size_t size) noexcept {
   return nullptr;
 }
 
+void local_memory::free_whole(header* h) noexcept {
+  std::free(reinterpret_cast<std::byte*>(h + 1) - (is_large_block(h) ? page : sizeof(header)));
+}
+
 void* local_memory::allocate(size_t bytes) noexcept {
   if (bytes > ~size_t{0} / 2) return nullptr;
   const bool is_large = bytes >= large;
-  const size_t unit = is_large ? huge_page : 64;
-  const size_t size = (bytes + sizeof(header) + unit - 1) / unit * unit;
+  const size_t unit = is_large ? huge_page : 64, before = is_large ? page : sizeof(header);
+  const size_t size = (bytes + before + unit - 1) / unit * unit;
   header* h = is_large ? take_kept(size) : nullptr;
   if (h == nullptr) {
-    h = static_cast<header*>(std::aligned_alloc(unit, size));
-    if (h == nullptr) return nullptr;
+    void* const whole = std::aligned_alloc(unit, size);
+    if (whole == nullptr) return nullptr;
     // Huge pages are an optimization, so a refusal is not an error.
-    if (is_large) madvise(h, size, MADV_HUGEPAGE);
+    if (is_large) madvise(whole, size, MADV_HUGEPAGE);
+    h = reinterpret_cast<header*>(static_cast<std::byte*>(whole) + before) - 1;
     h->size = size;
   }
   return h + 1;
@@ -42,7 +47,7 @@ void* local_memory::allocate(size_t bytes) noexcept {
 void local_memory::release(void* p) noexcept {
   if (p == nullptr) return;
   header* const h = static_cast<header*>(p) - 1;
-  if (h->size >= huge_page) {
+  if (is_large_block(h)) {
     const std::lock_guard guard(mutex_);
     if (kept_bytes_ + h->size <= most_kept) {
       try {
@@ -54,12 +59,12 @@ void local_memory::release(void* p) noexcept {
       }
     }
   }
-  std::free(h);
+  free_whole(h);
 }
 
 void local_memory::trim() noexcept {
   const std::lock_guard guard(mutex_);
-  for (header* h : kept_) std::free(h);
+  for (header* h : kept_) free_whole(h);
   kept_.clear();
   kept_bytes_ = 0;
 }

@@ -11,19 +11,24 @@ namespace armci_layer {
 /// so large blocks have huge pages where the system grants them, and some are kept when they are released. Thread-safe.
 class local_memory {
  public:
-  /// At a multiple of 64. Null if there is no memory.
+  /// At a multiple of 64, and of a page if it has 1 MiB or more: rows that cross the end of a page are copied more
+  /// slowly. Null if there is no memory.
   void* allocate(size_t bytes) noexcept;
   void release(void* p) noexcept;
   /// Gives back what is kept.
   void trim() noexcept;
 
  private:
-  /// Stands before each block.
+  /// Stands directly before each block: at the end of a page of its own before a large one.
   struct alignas(64) header {
-    size_t size;  ///< of header and block
+    size_t size;  ///< of all that was allocated for the block
   };
   static constexpr size_t huge_page = size_t{2} << 20, large = size_t{1} << 20, most_kept = size_t{256} << 20;
+  static constexpr size_t page = 4096;
 
+  /// Sizes of large blocks are multiples of huge pages.
+  static bool is_large_block(const header* h) { return h->size >= huge_page; }
+  static void free_whole(header* h) noexcept;
   header* take_kept(size_t size) noexcept;
 
   std::mutex mutex_;

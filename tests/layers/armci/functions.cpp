@@ -35,6 +35,19 @@ void memory() {
   void* local = ARMCI_Malloc_local(100);
   EXPECT(local != nullptr);
   EXPECT_EQ(ARMCI_Free_local(local), 0);
+  // Large blocks begin with a page, also those that are used again.
+  const auto begins_with_page = [](void* block) { return reinterpret_cast<uintptr_t>(block) % 4096 == 0; };
+  for (const int bytes : {1 << 20, (2 << 20) - 4096, (2 << 20) - 64, 2 << 20}) {
+    for (int round = 0; round < 2; ++round) {
+      local = ARMCI_Malloc_local(bytes);
+      EXPECT(local != nullptr && begins_with_page(local));
+      std::memset(local, round, static_cast<size_t>(bytes));
+      EXPECT_EQ(ARMCI_Free_local(local), 0);
+    }
+    EXPECT_EQ(ARMCI_Malloc(p.data(), bytes), 0);
+    EXPECT(begins_with_page(p[static_cast<size_t>(me)]));
+    EXPECT_EQ(ARMCI_Free(p[static_cast<size_t>(me)]), 0);
+  }
   EXPECT_EQ(ARMCI_Malloc_memdev(p.data(), 64, "none"), 0);
   EXPECT_EQ(ARMCI_Free_memdev(p[static_cast<size_t>(me)]), 0);
   char text[8] = "abcdef";
