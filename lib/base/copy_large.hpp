@@ -10,8 +10,8 @@
 
 namespace lci {
 
-/// Which way a thread's next large copy goes: one between the same places as the copy before goes the other way, because
-/// the bytes that were copied last are still in the caches. Others go upwards. One for each thread; not thread-safe.
+/// Which way a thread's next large copy goes: one between the same places as the copy before goes the other way,
+/// because the bytes that were copied last are still in the caches. Others go upwards. One for each thread; not thread-safe.
 class copy_direction {
  public:
   bool goes_down(const void* to, const void* from) {
