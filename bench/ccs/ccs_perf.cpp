@@ -236,33 +236,39 @@ void registration() {
 }
 
 /// The measurements of the paper's Fig. 2 and Fig. 3: the latency of active messages, and the bandwidth of overlapping
-/// puts to memory that processes of the host share.
+/// puts to memory that processes of the host share. Page-aligned, as the memory that the other programs measure with.
 void figures() {
-  static std::vector<unsigned char> here(1 << 20, 1);
-  for (size_t size = 8; size <= CCS_MAX_AM_LENGTH; size *= 4)
+  constexpr size_t largest = size_t{2} << 20, page = 4096;
+  alignas(page) static unsigned char here[largest];
+  std::memset(here, 1, largest);
+  std::vector<size_t> lengths = {CCS_MAX_AM_LENGTH};
+  for (size_t size = 8; size < CCS_MAX_AM_LENGTH; size *= 4) lengths.push_back(size);
+  std::sort(lengths.begin(), lengths.end());
+  for (const size_t size : lengths)
     measure("latency " + std::to_string(size), 2000, 5e8, "ns", [size](long n) {
       ping_pong(
           n, ccs_messages,
-          [size] { check(CCS_amrequest(context, other, here.data(), static_cast<unsigned>(size), CCS_DATA8, 0, 0)); },
+          [size] { check(CCS_amrequest(context, other, here, static_cast<unsigned>(size), CCS_DATA8, 0, 0)); },
           CCS_poll);
     });
-  auto* mine = static_cast<unsigned char*>(CCS_malloc(1 << 20));
-  check(mine != nullptr, "no memory");
-  std::memset(mine, 0, 1 << 20);
-  check(CCS_register_mem(mine, 1 << 20));
+  void* const allocated = CCS_malloc(largest + page);
+  check(allocated != nullptr, "no memory");
+  auto* const mine = static_cast<unsigned char*>(allocated) + page - reinterpret_cast<uintptr_t>(allocated) % page;
+  std::memset(mine, 0, largest);
+  check(CCS_register_mem(mine, largest));
   uint64_t theirs = me == 1 ? reinterpret_cast<uintptr_t>(mine) : 0;
   check(CCS_bcast(&theirs, 1, CCS_DATA64, 1));
-  for (size_t size = 8; size <= size_t{1} << 20; size *= 4)
+  for (size_t size = 8; size <= largest; size *= 4)
     measure("bandwidth " + std::to_string(size), static_cast<long>(std::min<size_t>(10000, (size_t{64} << 20) / size)),
             -1e-6 * static_cast<double>(size), "MB/s", [&](long n) {
               if (me != 0) return;
               for (long i = 0; i < n; ++i)
-                move(CCS_put, here.data(), size, CCS_DATA8, reinterpret_cast<void*>(theirs), size, CCS_DATA8);
+                move(CCS_put, here, size, CCS_DATA8, reinterpret_cast<void*>(theirs), size, CCS_DATA8);
               check(CCS_fence(other));
             });
   check(CCS_barrier());
-  check(CCS_deregister_mem(mine, 1 << 20));
-  CCS_free(mine);
+  check(CCS_deregister_mem(mine, largest));
+  CCS_free(allocated);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ import pathlib
 import re
 import subprocess
 
-SIZES = {"latency": [8 * 4**i for i in range(6)], "bandwidth": [8 * 4**i for i in range(9)]}
+SIZES = {"latency": [8 * 4**i for i in range(6)] + [16384], "bandwidth": [8 * 4**i for i in range(10)]}
 COLOURS = ["#c0392b", "#2c3e50", "#2980b9", "#27ae60", "#8e44ad"]
 
 

@@ -92,6 +92,11 @@ errorcode_t device::inject_slowly(int peer, message_head head, const void* paylo
   out_lane* const lane = lane_of(thread_index(), peer);
   if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_line)
     return inject_among_threads(*lane, peer, head, payload, size);
+  if (lane != nullptr && lane->has_room_alone() && size > out_lane::most_of_line &&
+      lane->push_large(&head, sizeof head, payload, size)) {
+    after_send(*lane);
+    return errorcode_t::done;
+  }
   return network::device::inject(peer, head, payload, size);
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 
 #include "lib/base/cpu.hpp"
 #include "lib/base/ticks.hpp"
@@ -31,10 +32,11 @@ class alignas(cache_line) in_lane {
   /// As ready(), for polls. After a stream of larger messages was drained, a poll skips the lane for a moment: polling
   /// for the next message would take its slot's cache line from the sender again and again.
   bool is_due() {
-    const uint64_t since = rests_since_.load(std::memory_order_relaxed);
+    uint64_t since = rests_since_.load(std::memory_order_relaxed);
     if (LCI_LIKELY(since == 0)) return ready();
+    if (since == room_is_owed) return ready() || give_back_later();
     if (cpu_ticks() - since < rest) return false;  // ends the pause also if the processors' counters differ
-    rests_since_.store(0, std::memory_order_relaxed);
+    (void)rests_since_.compare_exchange_strong(since, 0, std::memory_order_relaxed, std::memory_order_relaxed);
     return ready();
   }
 
@@ -70,7 +72,7 @@ class alignas(cache_line) in_lane {
 
   /// Assigns the lane to another sender, which starts with empty rings. Under lock.
   void begin(int source) {
-    data_head_ = answers_before_ = 0;
+    data_head_ = given_back_ = answers_before_ = 0;
     rests_since_.store(0, std::memory_order_relaxed);
     idle_polls_before_ = 0;
     source_.store(source, std::memory_order_relaxed);
@@ -78,6 +80,7 @@ class alignas(cache_line) in_lane {
   }
   void end() {
     source_.store(-1, std::memory_order_relaxed);
+    rests_since_.store(0, std::memory_order_relaxed);
     // No slot has that number, so no message seems to wait: another device may use the lane.
     head_.store(uint64_t{1} << 31, std::memory_order_relaxed);
   }
@@ -98,11 +101,16 @@ class alignas(cache_line) in_lane {
   // so the sender's requests for several lines overlap. Therefore the receiver writes to each line before it gives it
   // back (docs/decisions/0023).
 
-  /// Gives back the byte ring up to `end`, a position that an erroneous sender may have invented.
-  void give_bytes_back(uint64_t end) {
-    const uint64_t size = std::min(end - data_head_, data_size_);
-    for (uint64_t i = 0; i < size; i += cache_line) data_[(data_head_ + i) & (data_size_ - 1)] = std::byte{0};
+  static constexpr uint64_t room_is_owed = 1;
+  bool owes_room() const { return rests_since_.load(std::memory_order_relaxed) == room_is_owed; }
+  /// Writes to the lines of the byte ring up to `end`, a position that an erroneous sender may have invented.
+  void write_lines(uint64_t end) {
+    const uint64_t size = std::min(end - given_back_, data_size_);
+    for (uint64_t i = 0; i < size; i += cache_line) data_[(given_back_ + i) & (data_size_ - 1)] = std::byte{0};
+    given_back_ = end;
   }
+  /// Gives back some of the room of a message that was answered first. False, as is_due() then.
+  bool give_back_later();
   /// At the end of a drain: the slots up to `next`, and the byte ring up to `data_head`, are read.
   struct give_room_back {
     in_lane& lane;
@@ -115,8 +123,9 @@ class alignas(cache_line) in_lane {
       const uint64_t head = this->head();
       lane.head_.store(head, std::memory_order_relaxed);
       lane.data_head_ = data_head;
-      lane.shared_.data_head.store(data_head, std::memory_order_release);  // R2: pairs with A2
-      lane.shared_.head.store(head, std::memory_order_release);            // R2: pairs with A2
+      if (!lane.owes_room()) lane.given_back_ = data_head;                        // also if a handler has thrown
+      lane.shared_.data_head.store(lane.given_back_, std::memory_order_release);  // R2: pairs with A2
+      lane.shared_.head.store(head, std::memory_order_release);                   // R2: pairs with A2
     }
   };
   static uint64_t n_slots(const std::byte* from, const std::byte* to) {
@@ -129,17 +138,21 @@ class alignas(cache_line) in_lane {
     for (; line + cache_line <= read.next; line += cache_line)
       slot_view(line).word().store(slot_word::empty_first, std::memory_order_relaxed);
   }
-  void end_drain(const give_room_back& at, bool slower);
+  static constexpr uint64_t most_given_back = 1024;  // bytes
+  void end_drain(const give_room_back& at, bool slower, bool answers);
 
   lane_header& shared_;
   slot_ring slots_;
   uint64_t data_size_;
   std::byte* data_;
-  std::atomic<uint64_t> head_{0};         // slots consumed; written under lock
-  uint64_t data_head_ = 0;                // under lock
-  std::atomic<uint64_t> rests_since_{0};  // in ticks; if not 0, polls skip the lane for `rest`. Only a hint
-  uint32_t idle_polls_before_ = 0;        // under lock
-  uint64_t answers_before_ = 0;           // under lock
+  std::atomic<uint64_t> head_{0};  // slots consumed; written under lock
+  uint64_t data_head_ = 0;         // under lock
+  uint64_t given_back_ = 0;        // bytes whose room the sender may use; under lock
+  // 0: polls look whether a message waits; room_is_owed: given_back_ is behind; else, in ticks: they skip the lane for
+  // `rest`. Changed to and from room_is_owed under lock; without it only a hint.
+  std::atomic<uint64_t> rests_since_{0};
+  uint32_t idle_polls_before_ = 0;  // under lock
+  uint64_t answers_before_ = 0;     // under lock
   std::atomic<int> source_;
   uint32_t index_;
   bool own_;  // never changes: only lanes of peers outside of the job are assigned to other senders
@@ -227,7 +240,7 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
       on_message(source, data_ + where.offset, size);
     }
     if (LCI_LIKELY(end != wrap) || left <= 0) {
-      end_drain(at, end < limit && max > 1);
+      end_drain(at, end < limit && max > 1, max == 1);
       return max - left;
     }
     at.begin = at.head();
@@ -235,13 +248,32 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
   }
 }
 
-// `slower`: the sender is slower than this thread, and waits for no answer.
-inline void in_lane::end_drain(const give_room_back& at, bool slower) {
-  const bool read_bytes = at.data_head != data_head_;
-  if (LCI_UNLIKELY(read_bytes)) give_bytes_back(at.data_head);
+// `slower`: the sender is slower than this thread, and waits for no answer. `answers`: this thread is about to send the
+// sender an answer, which would wait for what it stores here: so it gives the room back afterwards, in its next polls.
+inline void in_lane::end_drain(const give_room_back& at, bool slower, bool answers) {
+  const bool read_bytes = at.data_head != given_back_;
+  if (LCI_UNLIKELY(read_bytes)) {
+    if (answers) return rests_since_.store(room_is_owed, std::memory_order_relaxed);
+    write_lines(at.data_head);
+    rests_since_.store(0, std::memory_order_relaxed);
+  }
   if (!slower) return;
   give_slots_back(at);
-  if (read_bytes) rests_since_.store(std::max<uint64_t>(cpu_ticks(), 1), std::memory_order_relaxed);
+  if (read_bytes) rests_since_.store(std::max<uint64_t>(cpu_ticks(), room_is_owed + 1), std::memory_order_relaxed);
+}
+
+LCI_NOINLINE inline bool in_lane::give_back_later() {
+  if (!lock.try_lock()) return false;
+  const std::lock_guard guard(lock, std::adopt_lock);
+  if (!owes_room()) return false;
+  given_back_ += data_head_ - given_back_ - std::min(data_head_ - given_back_, data_size_);  // as in write_lines()
+  const uint64_t end = std::min(data_head_, given_back_ + most_given_back);
+  write_lines(end);
+  if (end == data_head_) {
+    shared_.data_head.store(end, std::memory_order_release);  // R2: pairs with A2
+    rests_since_.store(0, std::memory_order_relaxed);
+  }
+  return false;
 }
 
 }  // namespace lci::network::shm

@@ -135,6 +135,7 @@ class alignas(cache_line) out_lane {
     const ring_reference where{offset, data_tail_};
     std::memcpy(at.slot.payload(), &where, sizeof where);
     publish(at, slot_word::in_ring | static_cast<uint32_t>(size));
+    fetch_room(room);
     return true;
   }
 
@@ -179,6 +180,15 @@ class alignas(cache_line) out_lane {
   int target = -1;  // the rank of the job that it leads to; set by the maker
 
  private:
+  /// Fetches the lines of the byte ring that the next message of that size will be written to, as far as the receiver
+  /// is known to have given them back. They are in the receiver's cache. While this thread waits for an answer, that
+  /// costs nothing, and in a stream the next message would wait for them instead.
+  void fetch_room(size_t size) const {
+    const size_t begin = data_tail_ & (data_size_ - 1);
+    const size_t end = std::min({begin + size, begin + most_fetched, begin + (data_limit() - data_tail_), data_size_});
+    for (size_t at = begin; at < end; at += cache_line) prefetch_for_write(data_ + at);
+  }
+
   /// Whether the receiver writes something that its peers have asked for, or has done so since the last call: between
   /// two such writes it polls.
   bool receiver_answers() {
@@ -242,6 +252,7 @@ class alignas(cache_line) out_lane {
   }
 
   static constexpr uint64_t slots_ahead = 2;
+  static constexpr size_t most_fetched = 16384;  // bytes
   static inline const uint64_t recent = ticks_in(std::chrono::microseconds(8));
   static constexpr int looks = 24;  // each takes some 15 ns
 

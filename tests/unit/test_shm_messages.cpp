@@ -1,6 +1,7 @@
 // Lanes deliver messages of all lengths in order, also when their rings wrap around.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <random>
@@ -211,6 +212,40 @@ TEST_CASE("lane: after a stream of larger messages it is not due for a short tim
   CHECK(lane.in.is_due());
   lane.drain();
   CHECK(lane.got.size() == 3);
+}
+
+TEST_CASE("lane: the room of an answered message is given back by the next idle polls") {
+  lane_pair lane;
+  const std::string half = message(1, 2000);
+  CHECK((lane.push(half) && lane.push(half)));
+  CHECK(lane.drain(1) == 1);  // as before an answer
+  CHECK_FALSE(lane.push(half));
+  CHECK(lane.in.is_due());
+  CHECK(lane.drain(1) == 1);
+  CHECK_FALSE(lane.push(half));
+  int polls = 0;
+  while (!lane.push(half) && polls < 100) {
+    ++polls;
+    CHECK_FALSE(lane.in.is_due());
+  }
+  CHECK((polls > 1 && polls < 10));
+  CHECK(lane.drain(1) == 1);
+  CHECK(lane.push(half));
+  CHECK(lane.drain() == 1);  // no answer: the room of both at once
+  CHECK((lane.push(half) && lane.push(half)));
+  CHECK(lane.drain() == 2);
+  CHECK(lane.got == std::vector<std::string>(6, half));
+}
+
+TEST_CASE("lane: polls don't write to the byte ring of a lane that has ended") {
+  lane_pair lane;
+  CHECK(lane.push(message(1, 2000)));
+  CHECK(lane.drain(1) == 1);
+  lane.in.end();
+  std::byte* const bytes = data_of(lane.segment.view().lane(0), n_slots);
+  std::memset(bytes, 1, 4096);  // those of another device's sender
+  for (int i = 0; i < 10; ++i) CHECK_FALSE(lane.in.is_due());
+  CHECK(std::all_of(bytes, bytes + 4096, [](std::byte b) { return b == std::byte{1}; }));
 }
 
 TEST_CASE("lane: an empty slot is not taken for a full one, also if line numbers exceed 2^32") {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "lib/base/copy_large.hpp"
 #include "lib/core/device/argument_checks.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/net_context.hpp"
@@ -40,7 +41,7 @@ inline void copy_directly(void* to, const void* from, size_t size) {
     case 0:
       return;
     default:
-      std::memmove(to, from, size);
+      large_copy::copy(to, from, size);
   }
 }
 

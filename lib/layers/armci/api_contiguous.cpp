@@ -1,5 +1,6 @@
 // Transfers of contiguous bytes, and of single values.
 #include "armci/parmci.h"
+#include "lib/base/copy_large.hpp"
 #include "lib/layers/armci/api.hpp"
 
 using namespace armci_layer;
@@ -77,7 +78,7 @@ extern "C" {
 
 int PARMCI_Put(void* src, void* dst, int bytes, int proc) {
   if (std::byte* const to = reachable(the_context, src, dst, bytes, proc)) {
-    std::memmove(to, src, static_cast<size_t>(bytes));
+    lci::large_copy::copy(to, src, static_cast<size_t>(bytes));
     return 0;
   }
   return put_checked("ARMCI_Put", src, dst, bytes, proc, {}, nullptr);
@@ -86,7 +87,7 @@ ARMCI_TWIN(Put);
 
 int PARMCI_Get(void* src, void* dst, int bytes, int proc) {
   if (const std::byte* const from = reachable(the_context, dst, src, bytes, proc)) {
-    std::memmove(dst, from, static_cast<size_t>(bytes));
+    lci::large_copy::copy(dst, from, static_cast<size_t>(bytes));
     return 0;
   }
   return get_checked("ARMCI_Get", src, dst, bytes, proc);
@@ -100,7 +101,7 @@ ARMCI_TWIN(Acc);
 
 int PARMCI_NbPut(void* src, void* dst, int bytes, int proc, armci_hdl_t* req) {
   if (std::byte* const to = reachable(the_context, src, dst, bytes, proc)) {
-    std::memmove(to, src, static_cast<size_t>(bytes));
+    lci::large_copy::copy(to, src, static_cast<size_t>(bytes));
     complete(*the_context, req);
     return 0;
   }
@@ -110,7 +111,7 @@ ARMCI_TWIN(NbPut);
 
 int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* req) {
   if (const std::byte* const from = reachable(the_context, dst, src, bytes, proc)) {
-    std::memmove(dst, from, static_cast<size_t>(bytes));
+    lci::large_copy::copy(dst, from, static_cast<size_t>(bytes));
     complete(*the_context, req);
     return 0;
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/base/copy_large.hpp"
 #include "lib/layers/ccs/misuse.hpp"
 #include "lib/layers/ccs/process.hpp"
 #include "lib/layers/ccs/remote_memory.hpp"
@@ -164,9 +165,9 @@ LCI_ALWAYS_INLINE inline bool copy_at_once(const char* function, bool is_put, CC
   if (there == nullptr) return false;
   immediate_callback at_end(p->due, callback, arg);
   if (is_put)
-    std::memmove(there, local.buf, size);
+    lci::large_copy::copy(there, local.buf, size);
   else
-    std::memmove(local.buf, there, size);
+    lci::large_copy::copy(local.buf, there, size);
   at_end.call();
   return true;
 }
