@@ -110,11 +110,12 @@ class device final : public network::device {
   // polling; `me` is null while only one thread polls
   int poll_lanes(event_sink& sink, poller* me);
   int poll_known_lanes(event_sink& sink, poller* me, uint32_t n_lanes);
-  /// Of a device with more lanes than these, each poll visits so many that had messages lately, and some of the others
-  /// in turn: peers that are silent don't delay those that are not.
+  /// Of a device with more lanes than these, each poll visits up to so many that had messages lately, and some of the
+  /// others in turn: peers that are silent don't delay those that are not.
   static constexpr uint32_t lanes_of_each_poll = 32;
   LCI_NOINLINE int poll_many_lanes(event_sink& sink, poller* me, uint32_t n_lanes, const in_lane* left);
   LCI_COLD void move_forward(lane_place* lanes, uint32_t i);
+  LCI_COLD void move_silent_back(lane_place* lanes);
   LCI_NOINLINE int poll_new_or_many_lanes(event_sink& sink, poller* me);
   LCI_NOINLINE int poll_among_others(event_sink& sink);
   LCI_COLD poller* join_pollers();
@@ -171,8 +172,9 @@ class device final : public network::device {
   std::vector<in_lane*> external_in_;  // under mutex_: those of owned_in_ that external peers use or have used
   std::vector<out_lane*> spare_out_;   // under mutex_: those of owned_out_ not in use
   std::vector<std::unique_ptr<poller>> owned_pollers_;  // under mutex_
-  std::atomic<uint32_t> turn_{0};                       // of the only poller: as poller::turn
-  uint32_t moved_ = 0;                                  // under mutex_: number of lanes moved by move_forward()
+  poller only_;                                         // of the only poller: `turn`, `polls_since_sort`
+  std::atomic<uint32_t> n_lively_lanes_{0};             // of many, those in front; written under mutex_, a hint
+  uint32_t moved_ = 0;                                  // under mutex_: number of lanes that took the place of others
   poller shared_poller_;                                // of threads that have none of their own
   std::atomic<bool> looking_{false};                    // a thread is handling external peers
   uint64_t next_ending_ = 0;                            // under looking_: see external_peers::find_ending()

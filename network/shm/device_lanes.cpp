@@ -143,6 +143,7 @@ void device::adopt_listed() {
   for (size_t i = 0; i < owned_in_.size(); ++i) lanes[i].store(owned_in_[i].get(), std::memory_order_relaxed);
   in_lanes_.store(lanes, std::memory_order_release);  // R2: pairs with A2 in poll()
   const auto n = static_cast<uint32_t>(owned_in_.size());
+  n_lively_lanes_.store(std::min(n, lanes_of_each_poll), std::memory_order_relaxed);
   n_in_lanes_.store(n, std::memory_order_release);                                         // R4: A4
   n_few_lanes_.store(n > lanes_of_each_poll ? many_lanes : n, std::memory_order_release);  // R4: A4
 }

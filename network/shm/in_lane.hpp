@@ -86,6 +86,9 @@ class alignas(cache_line) in_lane {
   }
 
   spinlock lock;
+  /// What consumed() was when the device last looked for silent lanes. Under the device's lock.
+  static constexpr uint64_t never_sorted = ~uint64_t{0};
+  uint64_t consumed_at_sort = never_sorted;
 
  private:
   bool is_full(uint64_t number) const {

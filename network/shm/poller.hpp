@@ -15,8 +15,9 @@ class in_lane;
 /// those that had no memory for a poller, use the same one.
 struct alignas(cache_line) poller {
   std::atomic<uint32_t> idle_polls{0};
-  std::atomic<uint32_t> turn{0};      // of the lanes that not every poll visits, the one to visit next
-  std::atomic<uint32_t> reported{0};  // the device's count of empty polls when this thread last looked at it
+  std::atomic<uint32_t> turn{0};              // of the lanes that not every poll visits, the one to visit next
+  std::atomic<uint32_t> polls_since_sort{0};  // of many lanes: see device::move_silent_back()
+  std::atomic<uint32_t> reported{0};          // the device's count of empty polls when this thread last looked at it
 
   // Own messages that are left to other threads: see docs/decisions/0029.
   std::atomic<in_lane*> left{nullptr};     // the thread's lane to its own rank, which polls skip; null: they skip none

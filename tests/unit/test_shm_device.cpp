@@ -1,14 +1,17 @@
 // Devices of the shm backend whose peers, in the same process, are freed.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -317,5 +320,22 @@ TEST_CASE("shm: of many lanes, all are polled in turn, and each time those that 
       send(n - 1 - i);
       CHECK(polls_to_find(n - 1 - i) == 1);
     }
+  // Three of them go on while the others are silent: then a poll visits those three, and only some of the others.
+  constexpr uint64_t lively[] = {7, 30, 52};
+  for (int polls = 0; polls < 9000; ++polls) {
+    if (polls % 100 == 0)
+      for (const uint64_t i : lively) send(i);
+    j.devices[1]->poll(sink, 64);
+  }
+  sink.got.clear();
+  for (uint64_t i = 0; i < n; ++i) send(i);
+  j.devices[1]->poll(sink, 64);
+  CHECK(sink.got.size() == std::size(lively) + 4);
+  for (const uint64_t i : lively) CHECK(std::count(sink.got.begin(), sink.got.end(), i) == 1);
+  for (int polls = 0; polls < 20; ++polls) j.devices[1]->poll(sink, 64);
+  std::sort(sink.got.begin(), sink.got.end());
+  std::vector<uint64_t> all(n);
+  std::iota(all.begin(), all.end(), uint64_t{0});
+  CHECK(sink.got == all);
   CHECK(refused == 0);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <memory>
@@ -112,4 +113,57 @@ TEST_CASE("pieces of a put or get are copied in whatever order they come, also a
       }
     CHECK(wrong == 0);
   }
+}
+
+TEST_CASE("pieces of all sizes and distances are copied, and nothing between them") {
+  constexpr size_t size = 1 << 20;
+  std::mt19937 random(5);
+  // At most 2560 bytes from each other, and at most 700 bytes long, pieces may move through a buffer together.
+  const size_t longest = GENERATE(8, 300, 700, 4000), widest = GENERATE(0, 40, 3000);
+  std::vector<uint8_t> here(size), there(size);
+  std::vector<lci::network::piece> pieces;
+  for (size_t l = 0, r = 0; pieces.size() < 900;) {
+    const size_t n = 1 + random() % longest;
+    l += random() % (widest + 1), r += random() % 3 == 0 ? random() % (widest + 1) : 0;
+    if (std::max(l, r) + n > size) break;
+    pieces.push_back({here.data() + l, reinterpret_cast<uint64_t>(there.data() + r), n});
+    l += n, r += n;
+  }
+  for (const auto kind : {lci::network::verb::put, lci::network::verb::get}) {
+    const bool is_put = kind == lci::network::verb::put;
+    std::vector<uint8_t>&from = is_put ? here : there, &to = is_put ? there : here;
+    for (uint8_t& b : from) b = static_cast<uint8_t>(random() | 1);
+    std::fill(to.begin(), to.end(), uint8_t{0});
+    std::vector<uint8_t> expected(size);
+    for (const auto& p : pieces) {
+      const size_t at_here = static_cast<size_t>(static_cast<uint8_t*>(p.local) - here.data());
+      const size_t at_there = p.remote_addr - reinterpret_cast<uint64_t>(there.data());
+      std::copy_n(from.data() + (is_put ? at_here : at_there), p.size, expected.data() + (is_put ? at_there : at_here));
+    }
+    REQUIRE(copy_pieces(getpid(), kind, pieces.data(), pieces.size()) == 0);
+    const bool same = to == expected;
+    CHECK(same);
+  }
+}
+
+TEST_CASE("memory that is not mapped between or behind pieces is not accessed, and that of a piece is an error") {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  auto* const bytes = static_cast<uint8_t*>(memory);
+  std::fill_n(bytes, 3 * page, uint8_t{7});
+  REQUIRE(munmap(bytes + page, page) == 0);
+  std::vector<uint8_t> here(64 * 64);
+  std::vector<lci::network::piece> pieces;
+  for (size_t i = 0; i < 64; ++i)
+    pieces.push_back(
+        {here.data() + 64 * i,
+         reinterpret_cast<uint64_t>(i < 32 ? bytes + page - 64 * (i + 1) : bytes + 2 * page + 64 * (i - 32)), 64});
+  CHECK(copy_pieces(getpid(), lci::network::verb::get, pieces.data(), pieces.size()) == 0);
+  CHECK(std::count(here.begin(), here.end(), uint8_t{7}) == 64 * 64);
+  pieces[40].remote_addr = reinterpret_cast<uint64_t>(bytes + 2 * page - 32);  // half of it is missing
+  CHECK(copy_pieces(getpid(), lci::network::verb::get, pieces.data(), pieces.size()) == EFAULT);
+  CHECK(copy_pieces(getpid(), lci::network::verb::put, pieces.data(), pieces.size()) == EFAULT);
+  munmap(bytes, page);
+  munmap(bytes + 2 * page, page);
 }

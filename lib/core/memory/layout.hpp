@@ -16,7 +16,7 @@ namespace lci::core {
 class layout_cursor {
  public:
   /// `size`: in bytes, used only if the buffer is contiguous.
-  layout_cursor(const layout_t& layout, size_t size) : layout_(layout) {
+  layout_cursor(const layout_t& layout, size_t size) : layout_(&layout) {
     if (layout.is_contiguous()) {
       left_ = size;
     } else if (layout.segments() != nullptr || layout.remote_segments() != nullptr) {
@@ -32,14 +32,14 @@ class layout_cursor {
   size_t offset() const { return offset_; }
   /// Of remote segments, the registration that offset() is relative to; null: the post's.
   const rmr_t* rmr() const {
-    return layout_.remote_segments() == nullptr ? nullptr : &layout_.remote_segments()[index_[0]].rmr;
+    return layout_->remote_segments() == nullptr ? nullptr : &layout_->remote_segments()[index_[0]].rmr;
   }
   /// Advances by `n` bytes, at most run().
   void advance(size_t n) {
     offset_ += n;
     left_ -= n;
-    if (left_ > 0 || layout_.is_contiguous()) return;
-    if (layout_.counts() == nullptr) {
+    if (left_ > 0 || layout_->is_contiguous()) return;
+    if (layout_->counts() == nullptr) {
       ++index_[0];
       enter_segment();
     } else {
@@ -49,55 +49,55 @@ class layout_cursor {
   /// Moves to byte `position` of the message, which must be less than its size.
   /// For a list of segments, `starts` has the position of each segment in the message.
   void seek(size_t position, const std::vector<size_t>& starts) {
-    if (layout_.is_contiguous()) return advance(position);
-    if (layout_.segments() != nullptr) {
+    if (layout_->is_contiguous()) return advance(position);
+    if (layout_->segments() != nullptr) {
       const auto next = std::upper_bound(starts.begin(), starts.end(), position);
       index_[0] = static_cast<size_t>(next - starts.begin()) - 1;
       enter_segment();
       return advance(position - starts[index_[0]]);
     }
-    size_t block = position / layout_.counts()[0];
+    size_t block = position / layout_->counts()[0];
     offset_ = 0;
-    for (size_t i = 0; i < layout_.n(); ++i) {
-      index_[i] = block % layout_.counts()[i + 1];
-      block /= layout_.counts()[i + 1];
-      offset_ += index_[i] * layout_.strides()[i];
+    for (size_t i = 0; i < layout_->n(); ++i) {
+      index_[i] = block % layout_->counts()[i + 1];
+      block /= layout_->counts()[i + 1];
+      offset_ += index_[i] * layout_->strides()[i];
     }
-    left_ = layout_.counts()[0];
-    advance(position % layout_.counts()[0]);
+    left_ = layout_->counts()[0];
+    advance(position % layout_->counts()[0]);
   }
 
  private:
   void enter_segment() {
-    if (layout_.remote_segments() != nullptr) return enter_remote_segment();
-    while (index_[0] < layout_.n() && layout_.segments()[index_[0]].size == 0) ++index_[0];
-    if (index_[0] == layout_.n()) return;
-    offset_ = layout_.segments()[index_[0]].offset;
-    left_ = layout_.segments()[index_[0]].size;
+    if (layout_->remote_segments() != nullptr) return enter_remote_segment();
+    while (index_[0] < layout_->n() && layout_->segments()[index_[0]].size == 0) ++index_[0];
+    if (index_[0] == layout_->n()) return;
+    offset_ = layout_->segments()[index_[0]].offset;
+    left_ = layout_->segments()[index_[0]].size;
   }
   void enter_remote_segment() {
-    const remote_segment_t* s = layout_.remote_segments();
-    while (index_[0] < layout_.n() && s[index_[0]].size == 0) ++index_[0];
-    if (index_[0] == layout_.n()) return;
+    const remote_segment_t* s = layout_->remote_segments();
+    while (index_[0] < layout_->n() && s[index_[0]].size == 0) ++index_[0];
+    if (index_[0] == layout_->n()) return;
     offset_ = s[index_[0]].offset;
     left_ = s[index_[0]].size;
   }
   void enter_block() {
     block_offset_ = 0;
     bool carry = true;
-    for (size_t i = 0; i < layout_.n(); ++i) {
-      if (carry && ++index_[i] == layout_.counts()[i + 1])
+    for (size_t i = 0; i < layout_->n(); ++i) {
+      if (carry && ++index_[i] == layout_->counts()[i + 1])
         index_[i] = 0;
       else
         carry = false;
-      block_offset_ += index_[i] * layout_.strides()[i];
+      block_offset_ += index_[i] * layout_->strides()[i];
     }
     if (carry) return;  // no block is left
     offset_ = block_offset_;
-    left_ = layout_.counts()[0];
+    left_ = layout_->counts()[0];
   }
 
-  const layout_t& layout_;
+  const layout_t* layout_;
   size_t offset_ = 0, left_ = 0, block_offset_ = 0;
   std::array<size_t, layout_t::max_levels> index_{};  // [0]: of the segment
 };

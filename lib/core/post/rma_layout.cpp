@@ -141,7 +141,7 @@ class layout_transfer final : public dependent, private deferred_task {
   /// Transfers many pieces by one operation of the network, which supports that between processes of a host. False: it
   /// has done nothing. Throws what post() of the network throws.
   bool post_many() {
-    constexpr size_t most = 128, largest = size_t{1} << 18;
+    constexpr size_t most = 256, largest = size_t{1} << 18;
     if (!device_.limits.rma || device_.observer != nullptr) return false;
     std::array<network::piece, most> pieces;
     layout_cursor from = from_, to = to_;
@@ -159,10 +159,8 @@ class layout_transfer final : public dependent, private deferred_task {
     constexpr network::verb kind = std::is_same_v<Args, post_put_args> ? network::verb::put : network::verb::get;
     // A peer that has failed is recognised by the post of a single piece.
     if (n < 2 || device_.net->post_pieces(kind, status_.rank, pieces.data(), n) != errorcode_t::done) return false;
-    for (size_t i = 0; i < n; ++i) {
-      from_.advance(pieces[i].size);
-      to_.advance(pieces[i].size);
-    }
+    from_ = from;
+    to_ = to;
     return true;
   }
   /// False if a piece has to be retried: deferred work calls run(), or the backlog post_rest(), which continues. Then

@@ -162,6 +162,8 @@ void memory::plan(const memory& local, uint64_t local_offset, const memory& remo
     to->offset = in_r;
     return;
   }
+  to->local_pieces.reserve(local.piece_at(local_offset + n - 1) - l + 1);
+  to->remote_pieces.reserve(remote.piece_at(remote_offset + n - 1) - r + 1);
   for (uint64_t left = n; left > 0; ++l, in_l = 0) {
     const piece& p = local.pieces_[l];
     const uint64_t size = std::min(left, p.size - in_l);
