@@ -65,14 +65,8 @@ registrations& all_registrations() {
   return all;
 }
 
-status_t arrived(int rank, const void* data, size_t size, tag_t tag) {
-  return make_status(errorcode_t::done, rank, data, size, tag, nullptr);
-}
-void call_handler(void* function, int rank, const void* data, size_t size, tag_t tag) {
-  reinterpret_cast<handler::function>(function)(arrived(rank, data, size, tag));
-}
 void signal_object(void* object, int rank, const void* data, size_t size, tag_t tag) {
-  static_cast<comp_impl_t*>(object)->signal(arrived(rank, data, size, tag));
+  static_cast<comp_impl_t*>(object)->signal(make_status(errorcode_t::done, rank, data, size, tag, nullptr));
 }
 
 }  // namespace
@@ -122,7 +116,8 @@ rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
 rcomp_table::delivery rcomp_table::delivery_of(comp_impl_t* comp) {
   if (!comp->attr.am_in_place) return {nullptr, nullptr};
   if (const auto* h = dynamic_cast<const am_handler*>(comp)) return {h->called(), h->attr.user_context};
-  if (const auto* h = dynamic_cast<const handler*>(comp)) return {call_handler, reinterpret_cast<void*>(h->called())};
+  if (const auto* h = dynamic_cast<const handler*>(comp))
+    return {handler::deliver, reinterpret_cast<void*>(h->called())};
   return {signal_object, comp};
 }
 
