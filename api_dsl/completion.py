@@ -84,6 +84,14 @@ OPERATIONS = (
               "The function; runs inside progress() or inside a post, in whichever thread calls that. It should be "
               "short and may post."),)),
 
+    Op("alloc_am_handler", "comp_t",
+       "Allocates a completion object that calls a function with an active message: the cheapest way to handle small "
+       "ones. Payloads are delivered where they arrived, as with `am_in_place`. For remote completion: the function gets "
+       "no error, and is not called at the end of an operation that has failed.",
+       (A("handler", "am_handler_t",
+          "The function; runs inside progress() or inside a post, in whichever thread calls that. It should be short."),),
+       (a.runtime_on_demand, a.name, a.user_context), source="ours", resource="comp", fixed=(("comp_type", "handler"),),
+       group="Handler", result="The completion object; free it with free_comp."),
     _alloc("graph", "Allocates a completion graph: operations and functions with a partial order. One thread at a "
                     "time changes and starts an idle graph.", _G, (),
            (A("comp", "comp_t",

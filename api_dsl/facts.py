@@ -47,6 +47,7 @@ _BY_ARGUMENT = {
     ("register_rcomp", "rcomp"): RESERVED, ("deregister_rcomp", "rcomp"): REGISTERED,
     ("reserve_rcomps", "n"): HANDLES, ("matching_engine_insert", "value"): ADDRESS,
     ("graph_add_node", "fn"): MAY_BE_NULL, ("alloc_handler", "handler"): FUNCTION,
+    ("alloc_am_handler", "handler"): FUNCTION,
     ("cq_pop_many", "statuses"): Fact("buffer", "not null, unless `max_pops` is 0"),
     ("find_rmr", "address"): Fact("", "any address"), ("find_rmr", "size"): Fact("", "any number"),
     ("get_histogram", "size"): Fact("", "any number"),

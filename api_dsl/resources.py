@@ -369,6 +369,9 @@ ALL = (runtime, net_context, device, endpoint, packet_pool, matching_engine, com
 ALIASES = (
     Alias("comp_handler_t", "void (*)(status_t status)",
           "A completion handler. Runs inside progress() or inside a post.", "3.2.5"),
+    Alias("am_handler_t", "void (*)(void* context, int rank, const void* data, size_t size, tag_t tag)",
+          "Handles an active message, or a signal, whose address is `data`. `context` is the object's `user_context`. "
+          "Runs inside progress() or inside a post; `data` is valid until the function returns.", "ours"),
     Alias("graph_node_t", "void*",
           "A node of a completion graph. Also the `user_context` of the operation that ends it.", "3.2.5"),
     Alias("graph_node_run_cb_t", "status_t (*)(void* value)",

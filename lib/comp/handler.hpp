@@ -15,6 +15,15 @@ class handler final : public comp_impl_t, public object_memory<handler, false> {
   handler(function f, attr_t a) : comp_impl_t(a), function_(f) { attr.comp_type = attr_comp_type_t::handler; }
   void signal(status_t status) override { function_(status); }
   function called() const { return function_; }
+  /// Calls the function of a handler, whose address is `to`, with an active message.
+  static void deliver(void* to, int rank, const void* data, size_t size, tag_t tag) {
+    status_t s(errorcode_t::done);
+    s.rank = rank;
+    s.buffer = const_cast<void*>(data);
+    s.size = size;
+    s.tag = tag;
+    reinterpret_cast<function>(to)(s);
+  }
 
  private:
   const function function_;

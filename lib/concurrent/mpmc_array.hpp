@@ -8,6 +8,7 @@
 #include <new>
 #include <type_traits>
 
+#include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
 namespace lci {
@@ -43,7 +44,7 @@ class mpmc_array {
   /// The value at `index`, or the blank if nothing was written there. Lock-free.
   T get(size_t index) const {
     const slab* s = current_.load(std::memory_order_acquire);  // A1: pairs with R1 in at_least()
-    return index <= s->mask ? s->items()[index].load(std::memory_order_acquire) : blank_;  // A2
+    return LCI_LIKELY(index <= s->mask) ? s->items()[index].load(std::memory_order_acquire) : blank_;  // A2
   }
 
   /// The value at `index`, or that of another index if `index` is beyond the array. For callers

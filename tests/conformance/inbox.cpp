@@ -14,6 +14,15 @@ void handle(lci::status_t status) {
   handler_inbox[rank].load(std::memory_order_acquire)->arrived(status);
 }
 
+void handle_message(void* context, int rank, const void* data, size_t size, lci::tag_t tag) {
+  lci::status_t s(lci::errorcode_t::done);
+  s.rank = rank;
+  s.buffer = const_cast<void*>(data);
+  s.size = size;
+  s.tag = tag;
+  static_cast<inbox*>(context)->arrived(s);
+}
+
 bool is_handler(inbox_kind k) {
   return k == inbox_kind::handler || k == inbox_kind::in_place_handler || k == inbox_kind::packet_handler;
 }
@@ -34,11 +43,28 @@ const std::vector<inbox_kind>& all_inbox_kinds() {
   return all;
 }
 
+const std::vector<inbox_kind>& all_target_kinds() {
+  static const std::vector<inbox_kind> all = [] {
+    std::vector<inbox_kind> kinds = all_inbox_kinds();
+    kinds.push_back(inbox_kind::am_handler);
+    return kinds;
+  }();
+  return all;
+}
+
 const char* name_of(inbox_kind kind) {
-  static const char* const names[] = {
-      "handler",     "in-place handler",   "handler with packets",       "LCRQ queue",
-      "array queue", "queue with packets", "synchronizer of one",        "synchronizer of many",
-      "counter",     "user's own object",  "user's own object, in place"};
+  static const char* const names[] = {"handler",
+                                      "in-place handler",
+                                      "handler of active messages",
+                                      "handler with packets",
+                                      "LCRQ queue",
+                                      "array queue",
+                                      "queue with packets",
+                                      "synchronizer of one",
+                                      "synchronizer of many",
+                                      "counter",
+                                      "user's own object",
+                                      "user's own object, in place"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -53,6 +79,9 @@ inbox::inbox(rank_env& env, inbox_kind kind, int expected, bool with_payload)
       break;
     case k::in_place_handler:
       comp_ = lci::alloc_handler_x(handle).am_in_place(true).runtime(rt)();
+      break;
+    case k::am_handler:
+      comp_ = lci::alloc_am_handler_x(handle_message).user_context(this).runtime(rt)();
       break;
     case k::packet_handler:
       comp_ = lci::alloc_handler_x(handle).zero_copy_am(true).runtime(rt)();
@@ -97,7 +126,7 @@ arrival inbox::take(lci::status_t status) {
   using k = inbox_kind;
   if (kind_ == k::packet_handler || kind_ == k::packet_queue)
     lci::put_upacket_x(status.buffer).runtime(env_.rt)();
-  else if (kind_ != k::in_place_handler && kind_ != k::in_place_custom)
+  else if (kind_ != k::in_place_handler && kind_ != k::am_handler && kind_ != k::in_place_custom)
     std::free(status.buffer);
   return a;
 }

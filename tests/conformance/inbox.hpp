@@ -12,6 +12,7 @@ namespace conf {
 enum class inbox_kind {
   handler,           ///< payload in an allocated buffer, which the receiver frees
   in_place_handler,  ///< payload where it arrived, valid until the handler returns
+  am_handler,        ///< in place as well, without a status
   packet_handler,    ///< payload in a packet, which the receiver gives back
   queue_lcrq,
   queue_array,
@@ -23,6 +24,8 @@ enum class inbox_kind {
   in_place_custom,
 };
 const std::vector<inbox_kind>& all_inbox_kinds();
+/// For remote completion: also the kind whose function gets no status.
+const std::vector<inbox_kind>& all_target_kinds();
 const char* name_of(inbox_kind kind);
 
 /// One arrival: the status and a copy of the bytes.

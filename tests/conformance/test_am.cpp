@@ -38,7 +38,7 @@ void ring_of_messages(rank_env& env, inbox& box) {
 }  // namespace
 
 TEST_CASE("an active message of any size arrives once and intact at any completion object", "[am]") {
-  const auto kind = GENERATE(from_range(all_inbox_kinds()));
+  const auto kind = GENERATE(from_range(all_target_kinds()));
   INFO(name_of(kind));
   on_ranks(
       [kind](rank_env& env) {

@@ -17,7 +17,7 @@ void expect_signal(rank_env& env, const lci::status_t& s, void* at, size_t size,
 }  // namespace
 
 TEST_CASE("a put with signal tells the target when the data is in place", "[rma][signal]") {
-  const auto kind = GENERATE(from_range(all_inbox_kinds()));
+  const auto kind = GENERATE(from_range(all_target_kinds()));
   INFO(name_of(kind));
   on_ranks(
       [kind](rank_env& env) {
@@ -52,7 +52,7 @@ TEST_CASE("a put with signal tells the target when the data is in place", "[rma]
 }
 
 TEST_CASE("a get with signal tells the target that its memory has been read", "[rma][signal]") {
-  const auto kind = GENERATE(from_range(all_inbox_kinds()));
+  const auto kind = GENERATE(from_range(all_target_kinds()));
   INFO(name_of(kind));
   on_ranks(
       [kind](rank_env& env) {

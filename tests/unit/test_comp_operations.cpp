@@ -117,6 +117,7 @@ TEST_CASE("comp operations: an object of the wrong kind is refused, with its kin
   CHECK_THROWS_WITH(lci::alloc_sync_x().sync_threshold(0).runtime(world.runtime)(), Contains("sync_threshold"));
   CHECK_THROWS_WITH(lci::alloc_cq_x().am_in_place(true).runtime(world.runtime)(), Contains("am_in_place"));
   CHECK_THROWS_AS(lci::alloc_handler_x(nullptr).runtime(world.runtime)(), lci::invalid_argument_error);
+  CHECK_THROWS_AS(lci::alloc_am_handler_x(nullptr).runtime(world.runtime)(), lci::invalid_argument_error);
   lci::free_comp(&cq);
   lci::free_comp(&sync);
 }

@@ -4,6 +4,7 @@
 
 #include "generated/core_operations.hpp"
 #include "lib/base/check.hpp"
+#include "lib/comp/am_handler.hpp"
 #include "lib/comp/completion_queue.hpp"
 #include "lib/comp/counter.hpp"
 #include "lib/comp/graph.hpp"
@@ -146,6 +147,11 @@ status_t cq_wait_for(cq_wait_for_args& a) {
 comp_t alloc_handler(alloc_handler_args& a) {
   if (!a.handler) throw_invalid("alloc_handler", "handler", "null", "a function");
   return new handler(a.handler, a.attr);
+}
+
+comp_t alloc_am_handler(alloc_am_handler_args& a) {
+  if (!a.handler) throw_invalid("alloc_am_handler", "handler", "null", "a function");
+  return new am_handler(a.handler, a.attr);
 }
 
 // --- all kinds ---

@@ -8,6 +8,7 @@
 #include "lib/base/copy_small.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/base/race_detector.hpp"
+#include "lib/comp/handler.hpp"
 #include "lib/core/device/close_device.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/internal_ids.hpp"
@@ -161,18 +162,14 @@ void free_copy(device& d, payload_copy copy, allocator_base_t* allocator) {
   }
 }
 
-/// Delivers an active message, whose header precedes the payload, so that the arguments fit into registers, and
-/// on_recv() ends with this call: as a copy, unless the object takes it in place.
-LCI_NOINLINE void receive_am_at(device& d, rcomp_table::entry entry, int peer, const std::byte* message,
-                                size_t message_size) {
-  const rcomp_table::target to = entry.found();
-  if (LCI_UNLIKELY(to.comp == nullptr)) return d.receive(peer, message, message_size, nullptr);
+/// Delivers an active message, whose header precedes the payload, to an object that gets a copy.
+LCI_NOINLINE void receive_am_copied(device& d, int peer, const std::byte* message, size_t message_size) {
   network::message_head head;
   std::memcpy(&head, message, sizeof head);
-  const std::byte* const data = message + sizeof head;
+  const rcomp_table::target to = d.rt.rcomps.find_target(wire::word_of(head));
+  if (LCI_UNLIKELY(to.comp == nullptr)) return d.receive(peer, message, message_size, nullptr);
   const size_t size = message_size - sizeof head;
-  if (to.comp->attr.am_in_place) return to.comp->signal(arrived_status(peer, data, size, wire::tag_of(head)));
-  if (LCI_UNLIKELY(!copy_and_signal(d, to, peer, wire::tag_of(head), data, size)))
+  if (LCI_UNLIKELY(!copy_and_signal(d, to, peer, wire::tag_of(head), message + sizeof head, size)))
     throw_lost(d, "an active message", peer, size);
 }
 
@@ -191,13 +188,14 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
     std::memcpy(&second, data + sizeof first, sizeof second);
     const network::message_head head{{first, second}};
     if (LCI_LIKELY(wire::is_am(head))) {
-      const rcomp_table::entry entry = rt.rcomps.at(wire::word_of(head));
-      if (const rcomp_table::function f = entry.in_place(); LCI_LIKELY(f != nullptr))
-        return f(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
-      // An object of a layer or of the program that takes messages in place.
-      if (comp_impl_t* const comp = entry.comp(); comp != nullptr && comp->attr.am_in_place)
-        return comp->signal(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
-      return receive_am_at(*this, entry, peer, data, size);
+      const rcomp_table::delivery in_place = rt.rcomps.at(wire::word_of(head)).in_place();
+      // The same as a call of `function`, which would be an indirect branch more.
+      if (LCI_LIKELY(in_place.function == handler::deliver))
+        return reinterpret_cast<handler::function>(in_place.to)(
+            arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
+      if (LCI_LIKELY(in_place.function != nullptr))
+        return in_place.function(in_place.to, peer, data + sizeof head, size - sizeof head, wire::tag_of(head));
+      return receive_am_copied(*this, peer, data, size);
     }
     if (LCI_LIKELY(wire::is_send(head))) return receive_send(*this, peer, head, data + sizeof head, size - sizeof head);
     if (LCI_LIKELY(wire::is_signal(head)))

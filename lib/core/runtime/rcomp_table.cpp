@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "lib/base/check.hpp"
+#include "lib/comp/am_handler.hpp"
 #include "lib/comp/handler.hpp"
+#include "lib/core/operation/make_status.hpp"
 
 namespace lci::core {
 
@@ -63,6 +65,10 @@ registrations& all_registrations() {
   return all;
 }
 
+void signal_object(void* object, int rank, const void* data, size_t size, tag_t tag) {
+  static_cast<comp_impl_t*>(object)->signal(make_status(errorcode_t::done, rank, data, size, tag, nullptr));
+}
+
 }  // namespace
 
 void rcomp_table::end_all_of(const comp_impl_t* comp) {
@@ -107,15 +113,23 @@ rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
   return s->next == rcomp ? s : nullptr;
 }
 
+rcomp_table::delivery rcomp_table::delivery_of(comp_impl_t* comp) {
+  if (!comp->attr.am_in_place) return {nullptr, nullptr};
+  if (const auto* h = dynamic_cast<const am_handler*>(comp)) return {h->called(), h->attr.user_context};
+  if (const auto* h = dynamic_cast<const handler*>(comp))
+    return {handler::deliver, reinterpret_cast<void*>(h->called())};
+  return {signal_object, comp};
+}
+
 void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator) {
   all_registrations().add(comp, {this, s->next});
   s->use = slot::state::registered;
-  const auto* const h = dynamic_cast<const handler*>(comp);
-  const function in_place = h != nullptr && h->attr.am_in_place ? h->called() : nullptr;
-  s->in_place.store(in_place, std::memory_order_release);    // R4: pairs with A4 in in_place()
-  s->allocator.store(allocator, std::memory_order_release);  // R3: pairs with A3 in found()
-  s->comp.store(comp, std::memory_order_release);            // R1: pairs with A1 in comp() and found()
-  s->rcomp.store(s->next, std::memory_order_release);        // R2: pairs with A2 in is_valid()
+  const delivery in_place = delivery_of(comp);
+  s->to.store(in_place.to, std::memory_order_release);              // R4: pairs with A4 in in_place()
+  s->in_place.store(in_place.function, std::memory_order_release);  // R4
+  s->allocator.store(allocator, std::memory_order_release);         // R3: pairs with A3 in found()
+  s->comp.store(comp, std::memory_order_release);                   // R1: pairs with A1 in comp() and found()
+  s->rcomp.store(s->next, std::memory_order_release);               // R2: pairs with A2 in is_valid()
 }
 
 rcomp_t rcomp_table::add(comp_impl_t* comp, allocator_base_t* allocator) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "lci/handles.hpp"
 #include "lci/types.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 
@@ -35,15 +36,20 @@ class rcomp_table {
     comp_impl_t* comp;
     allocator_base_t* allocator;
   };
-  using function = void (*)(status_t);
+  /// How an object gets an active message in place: the function is called with `to`, rank, payload and tag.
+  struct delivery {
+    am_handler_t function;  ///< null: the object gets copies
+    void* to;
+  };
 
  private:
   struct slot {
     std::atomic<comp_impl_t*> comp{nullptr};
     std::atomic<allocator_base_t*> allocator{nullptr};
-    std::atomic<function> in_place{nullptr};  // of a handler that takes messages in place; else null
-    std::atomic<rcomp_t> rcomp{0};            // 0: invalid; as a handle it leads to a null object
-    rcomp_t next = 0;                         // under mutex_: the current handle, or the next one if free
+    std::atomic<am_handler_t> in_place{nullptr};  // of `delivery`
+    std::atomic<void*> to{nullptr};
+    std::atomic<rcomp_t> rcomp{0};  // 0: invalid; as a handle it leads to a null object
+    rcomp_t next = 0;               // under mutex_: the current handle, or the next one if free
     enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
     slot* next_free = nullptr;                                                    // under mutex_
   };
@@ -51,9 +57,9 @@ class rcomp_table {
  public:
   /// What is registered under a handle, if anything is.
   ///
-  /// Object, allocator and function are read before the handle. A slot that is reused first gets an invalid handle,
-  /// then the new function, allocator and object, then the new handle. So a reader that sees one of the new ones does
-  /// not see the old handle, and an old handle never leads to a new object, allocator or function.
+  /// Object, allocator and delivery are read before the handle. A slot that is reused first gets an invalid handle,
+  /// then the new delivery, allocator and object, then the new handle. So a reader that sees one of the new ones does
+  /// not see the old handle, and an old handle never leads to a new object, allocator or delivery.
   class entry {
    public:
     /// The object, or null for a handle that is unknown or no longer valid.
@@ -67,11 +73,11 @@ class rcomp_table {
       allocator_base_t* allocator = slot_->allocator.load(std::memory_order_acquire);  // A3
       return {is_valid() ? comp : nullptr, allocator};
     }
-    /// The function of a handler that takes messages in place: calling it is what signal() of the handler does. Null
-    /// for all other objects, and where comp() is null.
-    function in_place() const {
-      const function f = slot_->in_place.load(std::memory_order_acquire);  // A4
-      return is_valid() ? f : nullptr;
+    /// Its function is null for objects that get copies, and where comp() is null.
+    delivery in_place() const {
+      const am_handler_t f = slot_->in_place.load(std::memory_order_acquire);  // A4
+      void* const to = slot_->to.load(std::memory_order_acquire);              // A4
+      return {is_valid() ? f : nullptr, to};
     }
 
    private:
@@ -106,6 +112,7 @@ class rcomp_table {
   void add_free(slot* s);           // under mutex_
   void clear(slot* s);              // under mutex_
   slot* find(rcomp_t rcomp) const;  // under mutex_; null if `rcomp` is not the slot's current handle
+  static delivery delivery_of(comp_impl_t* comp);
   void publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator);
 
   slot unused_;              // for indices without a slot of their own

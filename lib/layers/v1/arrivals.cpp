@@ -21,6 +21,17 @@ LCI_request_t request_of(const lci::status_t& s, LCI_data_type_t type) {
   return r;
 }
 
+/// A request of a short message of one word. Built as words and returned whole: so the compiler writes each word once,
+/// where the request is passed.
+LCI_ALWAYS_INLINE inline LCI_request_t short_request(int rank, uint32_t tag, uint64_t word) {
+  struct words {
+    uint64_t rank_and_flag, type_and_tag, data[4], user_context;
+  };
+  static_assert(sizeof(words) == sizeof(LCI_request_t) && LCI_OK == 0 && LCI_IMMEDIATE == 0);
+  const words w{static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32, tag, {word, 0, 0, 0}, 0};
+  return __builtin_bit_cast(LCI_request_t, w);
+}
+
 void deliver_short(comp& to, const lci::status_t& s) {
   LCI_request_t r = request_of(s, LCI_IMMEDIATE);
   std::memcpy(&r.data.immediate, s.buffer, 8);
@@ -103,26 +114,31 @@ void arrival_ports::port::signal(lci::status_t s) {
   deliver(*endpoint, role_, s);
 }
 
-void arrival_ports::on_short(lci::status_t s) {
-  // The most common message: a short one of a word. The bits above the id are those of its kind, which are 0; with
-  // those of other kinds it is no endpoint's.
+void arrival_ports::on_short(void* context, int rank, const void* data, size_t size, lci::tag_t tag) {
+  // The most common message: a short one of a word, for a handler. The bits above the id are those of its kind, which are
+  // 0; with those of other kinds there is no function.
   static_assert(tag_of(arrival::immediate) == 0);
-  arrival_ports& ports = detail::current->ports;
-  thread_state& mine = my_state();
-  const uint64_t id = s.tag >> tag_bits;
-  const LCI_endpoint_s* const endpoint = ports.endpoints_.get(id);
-  if (LCI_UNLIKELY(endpoint == nullptr) || LCI_UNLIKELY(s.size != 8)) return ports.in_place_.signal(s);
-  comp& to = *endpoint->default_comp;
-  const LCI_handler_t function = to.function;
-  add_one(mine.of_id[id].delivered);
-  if (function == nullptr || LCI_UNLIKELY(mine.bell != nullptr)) return deliver_short(to, s);
-  // The last call of this function: so the compiler builds the request where it is passed.
-  LCI_request_t r;
-  begin_request(r, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
-  std::memcpy(&r.data.immediate, s.buffer, 8);
-  r.data.immediate.words[1] = r.data.immediate.words[2] = r.data.immediate.words[3] = 0;
-  r.user_context = nullptr;
-  function(r);
+  thread_state* const mine = detail::tls_state;
+  const uint64_t id = tag >> tag_bits;
+  const LCI_handler_t function = static_cast<const arrival_ports*>(context)->functions_.get(id);
+  // One after the other: combined in one condition, they would be computed without branches.
+  if (LCI_UNLIKELY(function == nullptr)) return on_other(context, rank, data, size, tag);
+  if (LCI_UNLIKELY(size != 8)) return on_other(context, rank, data, size, tag);
+  if (LCI_UNLIKELY(mine == nullptr)) return on_other(context, rank, data, size, tag);
+  if (LCI_UNLIKELY(mine->bell != nullptr)) return on_other(context, rank, data, size, tag);
+  add_one(mine->of_id[id].delivered);
+  uint64_t word;
+  std::memcpy(&word, data, sizeof word);
+  function(short_request(rank, user_tag_of(tag), word));
+}
+
+void arrival_ports::on_other(void* context, int rank, const void* data, size_t size, lci::tag_t tag) {
+  lci::status_t s(lci::errorcode_t::done);
+  s.rank = rank;
+  s.buffer = const_cast<void*>(data);
+  s.size = size;
+  s.tag = tag;
+  static_cast<arrival_ports*>(context)->in_place_.signal(s);
 }
 
 void arrival_ports::deliver(LCI_endpoint_s& endpoint, port::role role, const lci::status_t& s) {
@@ -153,6 +169,7 @@ void arrival_ports::add(LCI_endpoint_s* endpoint) {
   {
     std::lock_guard guard(mutex_);
     endpoints_.put(endpoint->id, endpoint);
+    functions_.put(endpoint->id, endpoint->default_comp->function);
     for (size_t i = 0; i < early_.size();) {
       if (id_of(early_[i].status.tag) != endpoint->id) {
         ++i;
@@ -168,7 +185,10 @@ void arrival_ports::add(LCI_endpoint_s* endpoint) {
   }
 }
 
-void arrival_ports::remove(LCI_endpoint_s* endpoint) { endpoints_.put(endpoint->id, nullptr); }
+void arrival_ports::remove(LCI_endpoint_s* endpoint) {
+  functions_.put(endpoint->id, nullptr);
+  endpoints_.put(endpoint->id, nullptr);
+}
 
 void arrival_ports::unknown_port::signal(lci::status_t s) {
   count_delivered(id_of(s.tag));
@@ -181,7 +201,7 @@ void arrival_ports::unknown_port::signal(lci::status_t s) {
 }
 
 void arrival_ports::open(lci::runtime_t runtime) {
-  short_handler_ = lci::alloc_handler_x(on_short).runtime(runtime).am_in_place(true)();
+  short_handler_ = lci::alloc_am_handler_x(on_short).runtime(runtime).user_context(this)();
   in_place = lci::register_rcomp_x(short_handler_).runtime(runtime)();
   packets = lci::register_rcomp_x(lci::comp_t(&packets_)).runtime(runtime)();
   memory = lci::register_rcomp_x(lci::comp_t(&memory_)).runtime(runtime)();

@@ -63,7 +63,8 @@ class arrival_ports {
     const role role_;
   };
   /// The handler of messages for `in_place`. A function, which the core calls at less cost than a completion object.
-  static void on_short(lci::status_t status);
+  static void on_short(void* context, int rank, const void* data, size_t size, lci::tag_t tag);
+  [[gnu::noinline]] static void on_other(void* context, int rank, const void* data, size_t size, lci::tag_t tag);
   friend class port;
   /// A message for an endpoint that this rank has yet to create.
   struct early {
@@ -81,6 +82,7 @@ class arrival_ports {
   bool keep(port::role role, const lci::status_t& status);
 
   lci::mpmc_array<LCI_endpoint_s*> endpoints_;  // by id
+  lci::mpmc_array<LCI_handler_t> functions_;    // of endpoints that deliver to a handler, by id
   std::mutex mutex_;
   std::vector<early> early_;  // under mutex_
   lci::comp_t short_handler_;

@@ -38,6 +38,17 @@ LCI_ALWAYS_INLINE inline bool am_directly(const LCI_endpoint_s& ep, int rank, co
   return LCI_LIKELY(lci::detail::direct_am(a, unused));
 }
 
+/// The same for a word that is no memory of packets.
+LCI_ALWAYS_INLINE inline bool word_directly(const LCI_endpoint_s& ep, int rank, const void* word, LCI_tag_t tag) {
+  if (ep.core.p_impl == nullptr) __builtin_unreachable();
+  const lci::detail::device_front& front = lci::detail::front_of(ep.core.p_impl);
+  return LCI_LIKELY(static_cast<unsigned>(rank) < static_cast<unsigned>(front.n_peers)) &&
+         LCI_LIKELY(front.direct_end > 8) && LCI_LIKELY(front.not_plain.load(std::memory_order_acquire) == 0) &&
+         LCI_LIKELY(lci::detail::inject_am(ep.core.p_impl, rank, ep.in_place,
+                                           tag_of(arrival::immediate) | ep.id_bits | tag, word,
+                                           8) == lci::errorcode_t::done);
+}
+
 /// Sends a matched message, if the core's fast path can. Returns false if nothing was sent.
 LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, const void* buffer, size_t size,
                                             space where, LCI_tag_t tag) {
