@@ -70,6 +70,7 @@ GOOD_BY_TYPE = {
     "symmetric_t": "s.symmetric", "progress_thread_t": "s.thread", "status_t": "status_t(errorcode_t::done)",
     "reduce_op_t": "combine", "atomic_op_t": "atomic_op_t::add", "operation_t": "operation_t()",
     "matching_entry_type_t": "matching_entry_type_t::send", "runtime_t": "s.rt",
+    "am_handler_t": "handle_message",
 }
 
 # Values just outside of the range of an argument, and far outside, by the kind of its fact (api_dsl/facts.py).

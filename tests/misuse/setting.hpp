@@ -103,6 +103,7 @@ inline rmr_t with_key(rmr_t rmr, uint64_t key) {
 }
 inline void combine(const void*, const void*, void*, size_t) {}
 inline void handle_status(status_t) {}
+inline void handle_message(void*, int, const void*, size_t, tag_t) {}
 inline status_t run_node(void*) { return status_t(errorcode_t::done); }
 
 }  // namespace misuse
