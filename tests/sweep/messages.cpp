@@ -74,8 +74,8 @@ void send_to(lci::comp_semantic_t semantic, bool retry, bool late) {
             .allow_retry(retry)();
       },
       [&] {
-        for (int i = 0; i < n_messages; ++i)
-          insist("post_recv", [&] {
+        for (int i = 0; i < n_messages && !is_broken(); ++i)
+          insist_unless_broken("post_recv", [&] {
             lci::status_t s;
             until("a receive", [&] {
               s = lci::post_recv_x(peer(), buffer_for(i), size_of(i), static_cast<lci::tag_t>(i), received)();

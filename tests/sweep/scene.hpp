@@ -42,6 +42,13 @@ void insist(const char* what, F f) {
 
 /// Whether a fault that may break the connection has done so: no further messages arrive then.
 bool is_broken();
+/// As insist(), but returns once that has happened.
+template <class F>
+void insist_unless_broken(const char* what, F f) {
+  for (int i = 0; i < 100; ++i)
+    if (attempt(what, f) || is_broken()) return;
+  fail("%s: fails for ever", what);
+}
 
 /// A barrier of both ranks, which makes progress.
 void meet();

@@ -142,6 +142,15 @@ rnr=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/send_rnr_err)
 '''
 
 
+# Data of 10^5 operations has passed through the card, not through memory that both ranks have mapped.
+MANY_PACKETS = '''
+packets=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts)
+echo "the card has sent $packets packets"
+[ "$packets" -gt 100000 ] || status=1
+[ $status = 0 ] || grep . /sys/class/infiniband/rxe0/ports/1/hw_counters/*
+'''
+
+
 class Configuration:
     def __init__(self, jobs, guests=1, netem='', seconds=240, at_end=''):
         self.jobs, self.guests, self.netem, self.seconds = jobs, guests, netem, seconds
@@ -188,7 +197,7 @@ CONFIGURATIONS = {
     'ibv two guests': across(IBV),
     'ibv v1': Configuration([Layer(IBV, 2, 'layers/v1/spec/v1_spec')], seconds=360),
     'ibv armci': Configuration([armci(IBV, 300, 1)], seconds=360),
-    'ibv armci long': Configuration([armci(IBV, 20000, 7)], seconds=3600),
+    'ibv armci long': Configuration([armci(IBV, 100000, 7)], seconds=3600, at_end=MANY_PACKETS),
     'ibv lossy link': Configuration([conformance(IBV, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),
 }
 

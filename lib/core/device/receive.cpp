@@ -141,7 +141,7 @@ void free_copy(device& d, payload_copy copy, allocator_base_t* allocator) {
     // The sender's packets may be larger than ours.
     const bool fits = size <= d.packet_pool.p_impl->payload_size();
     if (to.comp->attr.zero_copy_am && fits) copy.p = d.packet_pool.p_impl->get();
-    copy.buffer = copy.p != nullptr ? copy.p->payload() : d.rt.allocate(size, to.allocator);
+    copy.buffer = copy.p != nullptr ? copy.p->payload() : d.rt.allocate_for_arrival(size, to.allocator);
     if (LCI_UNLIKELY(copy.buffer == nullptr)) return false;
     if (size < cache_line)
       copy_small(static_cast<std::byte*>(copy.buffer), data, size);

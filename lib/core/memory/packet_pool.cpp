@@ -69,42 +69,79 @@ packet_pool::deque& packet_pool::local() {
   const auto index = static_cast<size_t>(thread_index());
   if (deque* const there = deques_.get(index)) return *there;
   std::lock_guard guard(create_lock_);
-  deque* d = deques_.get(index);
-  if (d == nullptr) deques_.put(index, d = new deque);
-  return *d;
-}
-
-packet* packet_pool::get_slowly() {
-  deque& mine = local();
-  {
-    std::lock_guard guard(mine.lock);
-    if (mine.size() > 0) return mine.pop();
+  if (deques_.get(index) == nullptr) {
+    auto made = std::make_unique<deque>();
+    deques_.put(index, made.get());
+    (void)made.release();
   }
-  return refill(mine);
+  return *deques_.get(index);
 }
 
-void packet_pool::put_slowly(packet* p) {
-  deque& mine = local();
-  std::lock_guard guard(mine.lock);
-  mine.push_or_grow(p);
+packet* packet_pool::get_slowly() noexcept {
+  try {
+    deque& mine = local();
+    {
+      std::lock_guard guard(mine.lock);
+      if (mine.size() > 0) return mine.pop();
+    }
+    if (packet* const p = take_spare()) return p;
+    return refill(mine);
+  } catch (const std::bad_alloc&) {
+    return take_spare();
+  }
 }
 
-packet* packet_pool::get() { return get_inline(); }
+void packet_pool::put_slowly(packet* p) noexcept {
+  try {
+    deque& mine = local();
+    std::lock_guard guard(mine.lock);
+    store_in(mine, p);
+  } catch (const std::bad_alloc&) {
+    keep_spare(p);
+  }
+}
 
-void packet_pool::put(packet* p) { put_inline(p); }
+void packet_pool::store_in(deque& mine, packet* p) noexcept {
+  try {
+    mine.push_or_grow(p);
+  } catch (const std::bad_alloc&) {
+    keep_spare(p);
+  }
+}
 
-packet* packet_pool::refill(deque& mine) {
+void packet_pool::keep_spare(packet* p) {
+  std::lock_guard guard(spare_lock_);
+  p->next_spare = spare_;
+  spare_ = p;
+  has_spare_.store(true, std::memory_order_relaxed);
+}
+
+packet* packet_pool::take_spare() {
+  if (LCI_LIKELY(!has_spare_.load(std::memory_order_relaxed))) return nullptr;
+  std::lock_guard guard(spare_lock_);
+  packet* const p = spare_;
+  if (p != nullptr) spare_ = p->next_spare;
+  has_spare_.store(spare_ != nullptr, std::memory_order_relaxed);
+  return p;
+}
+
+packet* packet_pool::get() noexcept { return get_inline(); }
+
+void packet_pool::put(packet* p) noexcept { put_inline(p); }
+
+packet* packet_pool::refill(deque& mine) noexcept {
   size_t first = fresh_.load(std::memory_order_relaxed);
   while (first < attr.npackets) {
     const size_t n = std::min(fresh_batch, attr.npackets - first);
     if (!fresh_.compare_exchange_weak(first, first + n, std::memory_order_relaxed)) continue;
     std::lock_guard guard(mine.lock);
-    for (size_t i = first; i < first + n; ++i) {
+    const auto make = [&](size_t i) {
       auto* p = new (arena_ + i * stride_) packet;
       p->pool = this;
-      mine.push_or_grow(p);
-    }
-    return mine.pop();
+      return p;
+    };
+    for (size_t i = first + 1; i < first + n; ++i) store_in(mine, make(i));
+    return make(first);
   }
   // One victim only: get() on an empty pool must return quickly.
   const size_t n = deques_.size();
@@ -122,7 +159,7 @@ packet* packet_pool::refill(deque& mine) {
       for (size_t k = 0; k < taken; ++k) stolen[k] = victim->pop_head();
     }
     std::lock_guard guard(mine.lock);
-    for (size_t k = 1; k < taken; ++k) mine.push_or_grow(stolen[k]);
+    for (size_t k = 1; k < taken; ++k) store_in(mine, stolen[k]);
     return stolen[0];
   }
   return nullptr;
@@ -136,6 +173,8 @@ size_t packet_pool::home() const {
       n += d->size();
     }
   }
+  std::lock_guard guard(spare_lock_);
+  for (const packet* p = spare_; p != nullptr; p = p->next_spare) ++n;
   return n;
 }
 

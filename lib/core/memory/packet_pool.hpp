@@ -25,7 +25,8 @@ namespace lci::core {
 struct alignas(cache_line) packet {
   class packet_pool* pool;
   size_t receive_slot;  // while posted to a network as receive buffer: see receive_buffers
-  std::byte unused[cache_line - sizeof(void*) - sizeof(size_t) - sizeof(wire::header)];
+  packet* next_spare;   // while the pool could not store it in a deque
+  std::byte unused[cache_line - 2 * sizeof(void*) - sizeof(size_t) - sizeof(wire::header)];
   wire::header head;
 
   std::byte* payload() { return reinterpret_cast<std::byte*>(this) + sizeof(packet); }
@@ -49,9 +50,10 @@ class packet_pool : public object_memory<packet_pool, true> {
   packet_pool(const packet_pool&) = delete;
   packet_pool& operator=(const packet_pool&) = delete;
 
-  /// Null if neither the thread's deque, nor fresh memory, nor one victim has a packet.
-  packet* get();
-  void put(packet* p);
+  /// Null if neither the thread's deque, nor fresh memory, nor one victim has a packet; or if there is no memory for a
+  /// deque.
+  packet* get() noexcept;
+  void put(packet* p) noexcept;
   /// get() and put(), inlined for get_upacket() and put_upacket().
   /// Whatever calls another function is in get_slowly() and put_slowly(), so that the usual case needs no stack.
   LCI_ALWAYS_INLINE packet* get_inline() {
@@ -132,9 +134,13 @@ class packet_pool : public object_memory<packet_pool, true> {
     return LCI_LIKELY(index >= 0) ? deques_.get(static_cast<size_t>(index)) : nullptr;
   }
   deque& local();
-  LCI_NOINLINE packet* get_slowly();
-  LCI_NOINLINE void put_slowly(packet* p);
-  LCI_NOINLINE packet* refill(deque& mine);
+  LCI_NOINLINE packet* get_slowly() noexcept;
+  LCI_NOINLINE void put_slowly(packet* p) noexcept;
+  /// Stores the packet in the deque, which is locked; without memory among the spare ones.
+  void store_in(deque& mine, packet* p) noexcept;
+  void keep_spare(packet* p);
+  packet* take_spare();
+  packet* refill(deque& mine) noexcept;
 
   std::byte* arena_ = nullptr;
   size_t arena_size_ = 0;
@@ -143,6 +149,9 @@ class packet_pool : public object_memory<packet_pool, true> {
   alignas(cache_line) std::atomic<size_t> fresh_{0};  // packets that were ever allocated
   mpmc_array<deque*> deques_;                         // by thread index
   mutable spinlock create_lock_;
+  mutable spinlock spare_lock_;
+  packet* spare_ = nullptr;             // a list; under spare_lock_
+  std::atomic<bool> has_spare_{false};  // a hint
   std::atomic<size_t> promised_{0};
 };
 

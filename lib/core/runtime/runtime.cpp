@@ -1,6 +1,7 @@
 #include "lib/core/runtime/runtime.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "lib/base/call_watch.hpp"
@@ -55,6 +56,16 @@ runtime::~runtime() = default;
 void runtime::raise_malloc_threshold() {
   if (malloc_threshold_is_raised_.exchange(true, std::memory_order_relaxed)) return;
   if (attr.malloc_mmap_threshold > 0) keep_freed_blocks(attr.malloc_mmap_threshold);
+}
+
+void* runtime::allocate_late(size_t size, allocator_base_t* of_handle) {
+  if (of_handle != nullptr || allocator() != nullptr) return nullptr;  // the program decides
+  void* memory = nullptr;
+  for (int n = 1; memory == nullptr && n < memory_tries; ++n) {
+    await_memory();
+    memory = std::malloc(size);
+  }
+  return memory;
 }
 
 void runtime::discard_entries(matching_engine& engine) {

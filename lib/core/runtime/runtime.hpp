@@ -60,13 +60,18 @@ class runtime : public object_memory<runtime, false> {
       return nullptr;
     }
   }
+  /// The same for a message that has arrived: if malloc has no memory, waits for it.
+  void* allocate_for_arrival(size_t size, allocator_base_t* of_handle) {
+    void* const memory = allocate(size, of_handle);
+    return LCI_LIKELY(memory != nullptr) ? memory : allocate_late(size, of_handle);
+  }
   /// The same for messages that are larger than a packet; before the first in memory of malloc, has that keep what is
   /// freed (decision 31).
   void* allocate_large(size_t size, allocator_base_t* of_handle) {
     if (LCI_UNLIKELY(!malloc_threshold_is_raised_.load(std::memory_order_relaxed)) && of_handle == nullptr &&
         allocator() == nullptr)
       raise_malloc_threshold();
-    return allocate(size, of_handle);
+    return allocate_for_arrival(size, of_handle);
   }
   void deallocate(void* p, allocator_base_t* of_handle) {
     allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;
@@ -134,6 +139,7 @@ class runtime : public object_memory<runtime, false> {
 
  private:
   LCI_COLD void raise_malloc_threshold();
+  LCI_COLD void* allocate_late(size_t size, allocator_base_t* of_handle);
 
   std::atomic<bool> malloc_threshold_is_raised_{false};
   int rank_ = 0;

@@ -61,7 +61,7 @@ void incoming_stream::begin_anew() {
 bool incoming_stream::keep_copy(ordered_message& m) {
   const rcomp_table::target to = rt_.rcomps.find_target(m.comp);
   m.allocator = to.comp == nullptr ? nullptr : to.allocator;
-  void* copy = m.size > 0 ? rt_.allocate(m.size, m.allocator) : nullptr;
+  void* copy = m.size > 0 ? rt_.allocate_for_arrival(m.size, m.allocator) : nullptr;
   if (copy == nullptr && m.size > 0) return false;
   if (m.size > 0) std::memcpy(copy, m.data, m.size);
   m.data = copy;

@@ -97,7 +97,7 @@ LCI_COLD void drop_buffer(device& d, operation* op) {
 }
 
 status_t fill_allocated(device& d, const operation& op, int peer, tag_t tag, const void* data, size_t size) {
-  void* buffer = d.rt.allocate(size, nullptr);
+  void* buffer = d.rt.allocate_for_arrival(size, nullptr);
   if (buffer != nullptr)
     std::memcpy(buffer, data, size);
   else
