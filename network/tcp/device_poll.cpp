@@ -12,7 +12,6 @@
 
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
-#include "lib/base/race_detector.hpp"
 #include "network/tcp/device.hpp"
 
 namespace lci::network::sockets {
@@ -92,7 +91,6 @@ bool device::read(connection& c, event_sink& sink, int& n_events) {
     n = read_content(c, fd);
   }
   if (LCI_LIKELY(n > 0)) {
-    comes_back(&c);
     n_events += deliver(c, sink);
     return true;
   }

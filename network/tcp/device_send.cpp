@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "lib/base/memory.hpp"
-#include "lib/base/race_detector.hpp"
 #include "lib/base/ticks.hpp"
 #include "network/tcp/device.hpp"
 
@@ -146,7 +145,6 @@ void device::write_alone(connection& c, frame_kind kind, const parts& m) {
     message.msg_iov = g.pieces;
     message.msg_iovlen = 4;
     n = bytes_of([&] { return sendmsg(fd, &message, how); });
-    leaves_process(&c);
   }
   int error = LCI_UNLIKELY(n < 0) ? errno : 0;
   if (LCI_LIKELY(n == static_cast<ssize_t>(size))) return end_alone(c);
@@ -251,9 +249,6 @@ device::written device::write(connection& c, batch& next) {
     size_t asked = 0;
     for (size_t i = 0; i < message.msg_iovlen; ++i) asked += pieces[i].iov_len;
     const ssize_t n = bytes_of([&] { return sendmsg(fd, &message, how); });
-    // The content of a get, which the peer's next message may overwrite. ThreadSanitizer, which knows the order of calls
-    // for one socket, takes the content for read after the call.
-    leaves_process(&c);
     if (n < 0) return written::broken;
     next.advance(static_cast<size_t>(n));
     if (next.is_written()) return written::whole;
