@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "lib/base/memory.hpp"
+#include "lib/base/race_detector.hpp"
 #include "lib/base/ticks.hpp"
 #include "network/tcp/device.hpp"
 
@@ -62,6 +63,14 @@ ssize_t bytes_of(F call) {
 }
 
 constexpr int how = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+/// The same for sendmsg(), whose pieces may be memory of the program.
+ssize_t send_pieces(int fd, const msghdr& message) {
+  const auto for_each = [&](auto see) {
+    for (size_t i = 0; i < message.msg_iovlen; ++i) see(message.msg_iov[i].iov_base, message.msg_iov[i].iov_len);
+  };
+  return reading_before(for_each, [&] { return bytes_of([&] { return sendmsg(fd, &message, how); }); });
+}
 
 }  // namespace
 
@@ -144,7 +153,7 @@ void device::write_alone(connection& c, frame_kind kind, const parts& m) {
     msghdr message{};
     message.msg_iov = g.pieces;
     message.msg_iovlen = 4;
-    n = bytes_of([&] { return sendmsg(fd, &message, how); });
+    n = send_pieces(fd, message);
   }
   int error = LCI_UNLIKELY(n < 0) ? errno : 0;
   if (LCI_LIKELY(n == static_cast<ssize_t>(size))) return end_alone(c);
@@ -248,7 +257,7 @@ device::written device::write(connection& c, batch& next) {
     message.msg_iovlen = next.gather(pieces, most_at_once);
     size_t asked = 0;
     for (size_t i = 0; i < message.msg_iovlen; ++i) asked += pieces[i].iov_len;
-    const ssize_t n = bytes_of([&] { return sendmsg(fd, &message, how); });
+    const ssize_t n = send_pieces(fd, message);
     if (n < 0) return written::broken;
     next.advance(static_cast<size_t>(n));
     if (next.is_written()) return written::whole;
