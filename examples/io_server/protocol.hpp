@@ -8,7 +8,7 @@
 namespace io_server {
 
 /// What begins each request. Changes with each change of this file.
-constexpr uint32_t protocol_magic = 0x4c494f32;
+constexpr uint32_t protocol_magic = 0x4c494f33;
 /// The server's handle for requests: it registers its queue before anything else.
 constexpr lci::rcomp_t request_queue = 1;
 
@@ -30,7 +30,7 @@ enum class op : uint16_t {
   bye,        ///< ends the session
   open,       ///< text: path; a: flags, b: mode. Result: handle; the reply's data: struct statx
   close,      ///< handle
-  read,       ///< handle, a: offset, b: size
+  read,       ///< handle, a: offset, b: size, c: place in the client's memory
   write,      ///< handle, a: offset (-1: append), b: size; the reply's `second`: offset after the written bytes
   stat,       ///< text: path, a: whether to follow a symbolic link; data: struct statx
   fstat,      ///< handle; data: struct statx
@@ -55,6 +55,7 @@ enum class op : uint16_t {
   statfs,        ///< text: path; data: struct statfs
   stage,         ///< data: lci::rmr_t of the session's memory for staged writes
   write_staged,  ///< handle, a: offset, b: size, c: place in that memory, and `group`; results as of `write`
+  lend,          ///< handle. Result: the server's process; `second`: its descriptor of the file; data: struct statx
 };
 
 /// Special values for the times of `utimens`.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "connection.hpp"
+#include "lent_files.hpp"
 #include "staging.hpp"
 
 namespace io_server {
@@ -17,7 +18,8 @@ namespace io_server {
 /// errno. Open files belong to the connection: the server closes them when the connection ends or fails. Thread-safe.
 class client {
  public:
-  client(const std::string& address, double timeout) : connection_(address, timeout), staging_(connection_) {}
+  client(const std::string& address, double timeout)
+      : connection_(address, timeout), staging_(connection_), lent_(connection_) {}
 
   struct opened {
     uint64_t handle = 0;
@@ -55,6 +57,7 @@ class client {
  private:
   connection connection_;
   staging staging_;
+  lent_files lent_;
 };
 
 }  // namespace io_server

@@ -69,6 +69,7 @@ std::unique_ptr<connection::slot> connection::take_slot() {
     free_.pop_back();
   }
   s->number = ++last_number_;
+  s->has_arrived = false;
   return s;
 }
 
@@ -150,11 +151,22 @@ std::unique_ptr<connection::slot> connection::begin(request r, std::string_view 
   return nullptr;
 }
 
+bool connection::is_over(slot& s) {
+  if (s.has_arrived || is_lost()) return true;
+  try {
+    lci::progress_x().device(device_)();
+    s.has_arrived = lci::sync_test_x(s.arrived, &s.reply).runtime(runtime_)();
+  } catch (const std::exception&) {
+    lose();
+  }
+  return s.has_arrived || is_lost();
+}
+
 answer connection::end(std::unique_ptr<slot> s, void* into, size_t room) {
   answer a;
   if (s == nullptr) return a;
-  lci::status_t arrived;
-  if (!wait(*s, &arrived)) {
+  lci::status_t arrived = s->reply;
+  if (!s->has_arrived && !wait(*s, &arrived)) {
     (void)s.release();  // a late reply may still signal it: it stays until the process ends
     return a;
   }

@@ -42,6 +42,8 @@ class connection {
   std::unique_ptr<slot> begin(request r, std::string_view text = {}, std::string_view text2 = {},
                               const void* data = nullptr);
   answer end(std::unique_ptr<slot> s, void* into = nullptr, size_t room = 0);
+  /// Makes progress. Returns whether `end` would not wait.
+  bool is_over(slot& s);
 
   enum class copied : unsigned char { at_once, later, failed };
   /// Gets from, or puts to, memory at the server, and waits for it. `at_once`: the post itself has made the copy.
@@ -90,6 +92,8 @@ struct connection::slot {
   lci::comp_t arrived;  // a synchronizer
   lci::rcomp_t handle = 0;
   uint32_t number = 0;
+  bool has_arrived = false;  ///< is_over() has taken the reply:
+  lci::status_t reply;
 };
 
 }  // namespace io_server

@@ -30,10 +30,21 @@ request about(op what, uint64_t handle, int64_t offset, size_t size, size_t plac
 
 std::unique_lock<std::mutex> staging::try_begin() {
   std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return lock;
-  if (is_ == state::unknown) is_ = prepare() ? state::used : state::useless;
-  if (is_ == state::useless) lock.unlock();
+  if (lock.owns_lock() && !is_prepared()) lock.unlock();
   return lock;
+}
+
+bool staging::is_near() {
+  if (is_.load() == state::unknown) {
+    const std::lock_guard guard(mutex_);
+    return is_prepared();
+  }
+  return is_.load() == state::used;
+}
+
+bool staging::is_prepared() {
+  if (is_.load() == state::unknown) is_.store(prepare() ? state::used : state::useless);
+  return is_.load() == state::used;
 }
 
 bool staging::prepare() {

@@ -1,6 +1,7 @@
 // Large writes of a client on the server's host: the client copies the data to memory of the server.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -18,19 +19,23 @@ class staging {
   /// Locks the memory for one transfer. Fails if another transfer uses it, or if a put's post does not copy the data.
   std::unique_lock<std::mutex> try_begin();
 
+  /// Whether the server is on this host and the kernel copies between its memory and this process's.
+  bool is_near();
+
   /// As client::write(). The caller must hold the lock that `try_begin` has returned.
   int write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind);
 
  private:
   enum class state : unsigned char { unknown, used, useless };
 
+  bool is_prepared();  // under mutex_, as the next
   bool prepare();
 
   connection& connection_;
   std::mutex mutex_;
-  state is_ = state::unknown;  // under mutex_, as the members below
-  lci::rmr_t memory_;
-  uint32_t last_group_ = 0;
+  std::atomic<state> is_{state::unknown};  // changed under mutex_
+  lci::rmr_t memory_;                      // under mutex_
+  uint32_t last_group_ = 0;                // under mutex_
 };
 
 }  // namespace io_server

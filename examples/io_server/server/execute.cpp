@@ -64,6 +64,7 @@ void execute(const root_folder& root, session& client, const received& r, reply&
     case op::fsync:
     case op::fallocate:
     case op::list:
+    case op::lend:
       answer.error = execute_on_file(client, r, answer, out);
       break;
     case op::stage:

@@ -1,4 +1,5 @@
 // Requests for open files: data that fits in a message, sizes, folder listings.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -49,6 +50,17 @@ int list(open_file& file, const request& h, reply& answer, outgoing& out) {
   return 0;
 }
 
+/// The client reads the file through this descriptor as well. The right to take it is that to copy the server's memory,
+/// which the kernel checks. Only for files that were opened for reading only.
+int lend(const open_file& file, reply& answer) {
+  struct stat status {};
+  if ((file.flags & (O_ACCMODE | O_PATH)) != O_RDONLY) return EPERM;
+  if (fstat(file.fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return EPERM;
+  answer.result = getpid();
+  answer.second = file.fd.get();
+  return 0;
+}
+
 int returned(int result) { return result == 0 ? 0 : errno; }
 
 }  // namespace
@@ -71,6 +83,9 @@ int execute_on_file(session& client, const received& r, reply& answer, outgoing&
       return returned(fallocate(fd, static_cast<int>(h.c), h.a, h.b));
     case op::list:
       return list(*file, h, answer, out);
+    case op::lend:
+      if (const int error = lend(*file, answer)) return error;
+      break;
     default:
       break;
   }

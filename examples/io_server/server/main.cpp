@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
     const io_server::root_folder root(o.root, o.walk);
     start_runtime(o);
     {
-      io_server::server server(root, o.threads, o.verbose);
+      io_server::server server(root, o);
       running = &server;
       struct sigaction action {};
       action.sa_handler = stop;

@@ -28,6 +28,7 @@ server_options parse_options(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--address-file", o.address_file, "Write the address to this file, too, when the server is ready");
   app.add_flag("--walk", o.walk, "Resolve paths component by component, as is done where the kernel has no openat2()");
+  app.add_flag("!--no-lend", o.lend, "Do all input from files here; clients on this host don't read a part themselves");
   app.add_flag("-v,--verbose", o.verbose, "Say when clients leave or fail");
   try {
     app.parse(argc, argv);

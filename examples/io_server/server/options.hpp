@@ -13,6 +13,7 @@ struct server_options {
   int threads = 2;
   int max_clients = 1024;
   bool walk = false;
+  bool lend = true;
   bool verbose = false;
 };
 

@@ -23,8 +23,13 @@ constexpr double closing_limit = 5;
 
 }  // namespace
 
-server::server(const root_folder& root, int threads, bool verbose)
-    : root_(root), threads_(threads), verbose_(verbose), requests_(lci::alloc_cq()), sent_(lci::alloc_counter()) {
+server::server(const root_folder& root, const server_options& options)
+    : root_(root),
+      threads_(options.threads),
+      verbose_(options.verbose),
+      lends_(options.lend),
+      requests_(lci::alloc_cq()),
+      sent_(lci::alloc_counter()) {
   if (lci::register_rcomp(requests_) != request_queue) {
     std::fputs("lci_iod: something has registered handles before the server\n", stderr);
     std::abort();
@@ -174,6 +179,8 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
       answer.error = r.head.what == op::read ? buffers.read(*file, client, r.head, answer)
                                              : buffers.write(*file, client, r.head, answer);
     buffers.on_delay = nullptr;
+  } else if (r.head.what == op::lend && !lends_) {
+    answer.error = EPERM;
   } else if (r.head.what != op::hello) {
     execute(root_, *its, r, answer, out);
   }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "options.hpp"
 #include "root.hpp"
 #include "session.hpp"
 #include "transfer.hpp"
@@ -18,7 +19,7 @@ namespace io_server {
 /// A client's session ends as soon as the core reports the end of its connection.
 class server {
  public:
-  server(const root_folder& root, int threads, bool verbose);
+  server(const root_folder& root, const server_options& options);
   ~server();
   server(const server&) = delete;
   server& operator=(const server&) = delete;
@@ -47,6 +48,7 @@ class server {
   const root_folder& root_;
   const int threads_;
   const bool verbose_;
+  const bool lends_;      // descriptors of files to clients on this host
   lci::comp_t requests_;  // a queue
   lci::comp_t sent_;      // completions of replies, which are ignored
   session_table sessions_;

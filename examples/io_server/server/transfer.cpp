@@ -85,7 +85,7 @@ int transfer_buffers::file_to_client(int fd, int client, const request& h, size_
   for (size_t i = 0; total < size;) {
     piece& p = pieces_[i];
     if (!settle(p, client)) return EIO;
-    p.disp = total;
+    p.disp = static_cast<size_t>(h.c) + total;
     const size_t wanted = std::min(piece_size_, size - total);
     const ssize_t n = read_part(fd, p.memory, wanted, h.a + static_cast<off_t>(total));
     if (n < 0) return total > 0 ? 0 : errno;
@@ -100,7 +100,9 @@ int transfer_buffers::file_to_client(int fd, int client, const request& h, size_
 }
 
 int transfer_buffers::read(const open_file& file, int client, const request& h, reply& answer) {
-  if (h.b < 0 || static_cast<size_t>(h.b) > std::min<size_t>(most_bulk, h.memory.size())) return EINVAL;
+  if (h.c < 0 || static_cast<size_t>(h.c) > h.memory.size()) return EINVAL;
+  if (h.b < 0 || static_cast<size_t>(h.b) > std::min<size_t>(most_bulk, h.memory.size() - static_cast<size_t>(h.c)))
+    return EINVAL;
   failed_ = false;
   size_t total = 0;
   const int error = file_to_client(file.fd.get(), client, h, static_cast<size_t>(h.b), total);

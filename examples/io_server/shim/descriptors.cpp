@@ -129,7 +129,7 @@ int remote_file::create(const std::string& path, int flags, const io_server::cli
 }
 
 remote_file::~remote_file() {
-  if (client_ != nullptr && !client_->is_lost()) {
+  if (client_ != nullptr) {  // if the connection is lost, this only closes what the server has lent
     const remote_call call;
     client_->close(handle_);
   }

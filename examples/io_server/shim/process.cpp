@@ -102,6 +102,7 @@ void in_parent() {
 void in_child() {
   process_state& p = process();
   for (const int fd : p.of_lci) IO_REAL(close)(fd);
+  io_server::lent_descriptor::close_all();
   p.of_lci.clear();
   p.any_of_lci.store(false, std::memory_order_relaxed);
   p.was_forked |= p.client.load(std::memory_order_relaxed) != nullptr;
@@ -186,6 +187,7 @@ bool is_borrowed() { return getpid() != process().pid.load(std::memory_order_rel
 
 bool is_of_lci(int fd) {
   process_state& p = process();
+  if (!is_inside() && io_server::lent_descriptor::is_one(fd)) return true;
   if (is_inside() || !p.any_of_lci.load(std::memory_order_acquire)) return false;
   return std::find(p.of_lci.begin(), p.of_lci.end(), fd) != p.of_lci.end();
 }

@@ -36,7 +36,7 @@ void note_lock();
 /// state.
 bool is_borrowed();
 
-/// Whether LCI uses the descriptor. Programs that close all descriptors must not close it.
+/// Whether LCI, or the client, uses the descriptor. Programs that close all descriptors must not close it.
 bool is_of_lci(int fd);
 
 }  // namespace io_shim

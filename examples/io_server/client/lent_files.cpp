@@ -1,0 +1,199 @@
+#include "lent_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+namespace io_server {
+
+namespace {
+
+/// Bytes that the client reads between two looks whether the server has answered. A piece stays in the processor's
+/// second cache.
+constexpr size_t own_piece = size_t{64} << 10;
+/// The server is asked for this share of what is left, so that both end at about the same time.
+constexpr size_t share = 3;
+/// Descriptors that a process borrows at most, with numbers that programs do not choose themselves.
+constexpr int most_lent = 64, first_number = 512, end_of_numbers = 65536;
+
+std::array<std::atomic<uint64_t>, end_of_numbers / 64> lent_numbers{};
+std::atomic<int> n_lent{0};
+
+constexpr uint64_t bit_of(int fd) { return uint64_t{1} << (fd % 64); }
+std::atomic<uint64_t>& word_of(int fd) { return lent_numbers[static_cast<size_t>(fd) / 64]; }
+
+class scoped_descriptor {
+ public:
+  explicit scoped_descriptor(long fd) : fd_(static_cast<int>(fd)) {}
+  ~scoped_descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  scoped_descriptor(const scoped_descriptor&) = delete;
+  scoped_descriptor& operator=(const scoped_descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+/// A copy of a process's descriptor, or -1. The kernel checks the right to attach to that process.
+int copy_of(int64_t process, int64_t fd) {
+#if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
+  const scoped_descriptor named(syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0));
+  if (named.get() < 0) return -1;
+  const scoped_descriptor copy(syscall(SYS_pidfd_getfd, named.get(), static_cast<int>(fd), 0));
+  return copy.get() < 0 ? -1 : fcntl(copy.get(), F_DUPFD_CLOEXEC, first_number);
+#else
+  (void)process, (void)fd;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+
+/// Whether this is the server's file. The number may name another process in another namespace.
+bool is_same(int fd, const struct statx& expected) {
+  struct stat status {};
+  return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == expected.stx_ino &&
+         status.st_dev == makedev(expected.stx_dev_major, expected.stx_dev_minor) &&
+         (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+}
+
+/// Where a read ends: at the first place that could not be read.
+struct end_of_read {
+  size_t at;
+  int error = 0;
+  void note(size_t place, int why) {
+    if (place >= at) return;
+    at = place;
+    error = why;
+  }
+};
+
+/// Reads until `size` bytes are there, or an end or error that `end` notes.
+void read_own(int fd, char* to, size_t place, size_t size, int64_t offset, end_of_read& end) {
+  for (size_t got = 0; got < size;) {
+    const ssize_t n = pread(fd, to + place + got, size - got, offset + static_cast<int64_t>(place + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return end.note(place + got, n < 0 ? errno : 0);
+    got += static_cast<size_t>(n);
+  }
+}
+
+}  // namespace
+
+lent_descriptor::lent_descriptor(int fd) : fd_(fd) {
+  n_lent.fetch_add(1, std::memory_order_relaxed);
+  word_of(fd_).fetch_or(bit_of(fd_), std::memory_order_release);
+}
+
+lent_descriptor::~lent_descriptor() {
+  word_of(fd_).fetch_and(~bit_of(fd_), std::memory_order_release);
+  n_lent.fetch_sub(1, std::memory_order_relaxed);
+  ::close(fd_);
+}
+
+bool lent_descriptor::is_one(int fd) {
+  if (fd < first_number || fd >= end_of_numbers) return false;
+  return (word_of(fd).load(std::memory_order_acquire) & bit_of(fd)) != 0;
+}
+
+void lent_descriptor::close_all() {
+  for (int fd = first_number; fd < end_of_numbers; ++fd) {
+    if (fd % 64 == 0 && word_of(fd).load(std::memory_order_relaxed) == 0) {
+      fd += 63;
+      continue;
+    }
+    if (!is_one(fd)) continue;
+    word_of(fd).fetch_and(~bit_of(fd), std::memory_order_relaxed);
+    ::close(fd);
+  }
+  n_lent.store(0, std::memory_order_relaxed);
+}
+
+std::shared_ptr<const lent_descriptor> lent_files::borrow(uint64_t handle) {
+  if (n_lent.load(std::memory_order_relaxed) >= most_lent) return nullptr;
+  request r;
+  r.what = op::lend;
+  r.handle = handle;
+  struct statx status {};
+  const answer a = connection_.call(r, {}, {}, nullptr, &status, sizeof status);
+  if (a.error != 0 || a.size != sizeof status) return nullptr;
+  const int fd = copy_of(a.result, a.second);
+  if (fd < 0) return nullptr;
+  if (fd >= end_of_numbers || !is_same(fd, status)) {
+    ::close(fd);
+    return nullptr;
+  }
+  return std::make_shared<const lent_descriptor>(fd);
+}
+
+std::shared_ptr<const lent_descriptor> lent_files::of(uint64_t handle, staging& near) {
+  {
+    std::lock_guard guard(mutex_);
+    const auto at = files_.find(handle);
+    if (at != files_.end()) return at->second;
+  }
+  auto lent = near.is_near() ? borrow(handle) : nullptr;
+  std::lock_guard guard(mutex_);
+  return files_.emplace(handle, std::move(lent)).first->second;
+}
+
+void lent_files::give_back(uint64_t handle) {
+  std::shared_ptr<const lent_descriptor> last;  // declared before the guard, so closed after the mutex is released
+  std::lock_guard guard(mutex_);
+  const auto at = files_.find(handle);
+  if (at == files_.end()) return;
+  last = std::move(at->second);
+  files_.erase(at);
+}
+
+int lent_files::read(const lent_descriptor& file, uint64_t handle, void* to, size_t size, int64_t offset,
+                     size_t* done) {
+  const connection::registered registered(connection_, to, size);
+  std::unique_ptr<connection::slot> call;
+  size_t next = 0, asked_at = 0, asked = 0;
+  end_of_read end{size};
+  const auto take_answer = [&] {
+    const answer a = connection_.end(std::move(call));
+    if (a.error != 0 || a.result < 0 || static_cast<size_t>(a.result) > asked)
+      end.note(asked_at, a.error != 0 ? a.error : EIO);
+    else if (static_cast<size_t>(a.result) < asked)
+      end.note(asked_at + static_cast<size_t>(a.result), 0);
+  };
+  while (next < end.at) {
+    if (call != nullptr && connection_.is_over(*call)) take_answer();
+    const size_t left = size - next;
+    // The first part is the server's in any case, so that a read fails if the server has ended.
+    if (call == nullptr && (next == 0 || left > share * own_piece)) {
+      asked_at = next;
+      asked = std::min(left / share / own_piece * own_piece, most_bulk);
+      request r;
+      r.what = op::read;
+      r.handle = handle;
+      r.a = offset + static_cast<int64_t>(next);
+      r.b = static_cast<int64_t>(asked);
+      r.c = static_cast<int64_t>(next);
+      r.memory = registered.remote();
+      call = connection_.begin(r);
+      if (call == nullptr) end.note(asked_at, EIO);
+      next += asked;
+      continue;
+    }
+    const size_t part = std::min(own_piece, left);
+    read_own(file.get(), static_cast<char*>(to), next, part, offset, end);
+    next += part;
+  }
+  if (call != nullptr) take_answer();
+  *done = end.at;
+  return end.error;
+}
+
+}  // namespace io_server
