@@ -61,6 +61,8 @@ enum class op : uint16_t {
 /// Special values for the times of `utimens`.
 constexpr int64_t time_now = INT64_MIN, time_unchanged = INT64_MIN + 1;
 
+constexpr uint32_t no_processor = ~uint32_t{0};
+
 struct request {
   uint32_t magic = protocol_magic;
   op what = op::hello;
@@ -68,8 +70,9 @@ struct request {
   uint16_t data_size = 0;                  ///< bytes of data after the texts
   lci::rcomp_t reply_to = 0;               ///< the client's remote completion handle
   uint32_t number = 0;                     ///< returned in the reply
-  uint32_t group = 0;   ///< staged writes: after a short write, the server does not execute the rest of its group
-  uint64_t handle = 0;  ///< 0: none
+  uint32_t group = 0;  ///< staged writes: after a short write, the server does not execute the rest of its group
+  uint32_t processor = no_processor;  ///< of a client on this host that goes on copying while the server does
+  uint64_t handle = 0;                ///< 0: none
   int64_t a = 0, b = 0, c = 0;
   lci::rmr_t memory;  ///< the client's memory for bulk transfers; empty if the data is in the message
 };

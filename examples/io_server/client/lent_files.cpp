@@ -1,6 +1,7 @@
 #include "lent_files.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 
 namespace io_server {
@@ -18,9 +20,10 @@ namespace {
 
 /// Bytes that the client reads between two looks whether the server has answered. A piece stays in the processor's
 /// second cache.
-constexpr size_t own_piece = size_t{64} << 10;
-/// The server is asked for this share of what is left, so that both end at about the same time.
-constexpr size_t share = 3;
+constexpr size_t own_piece = size_t{32} << 10;
+/// Part of the previous measurements in the mean time of a byte.
+constexpr float inertia = 0.75F;
+constexpr float least_share = 0.05F, most_share = 0.6F;
 /// Descriptors that a process borrows at most, with numbers that programs do not choose themselves.
 constexpr int most_lent = 64, first_number = 512, end_of_numbers = 65536;
 
@@ -66,6 +69,17 @@ bool is_same(int fd, const struct statx& expected) {
          (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
 }
 
+size_t in_pieces(size_t size, float share) {
+  const auto pieces = static_cast<size_t>(static_cast<float>(size / own_piece) * share + 0.5F);
+  return std::max<size_t>(pieces, 1) * own_piece;
+}
+
+void note(std::atomic<float>& mean, size_t size, std::chrono::steady_clock::duration time) {
+  const float now = std::chrono::duration<float, std::nano>(time).count() / static_cast<float>(size);
+  const float before = mean.load(std::memory_order_relaxed);
+  mean.store(before == 0 ? now : before * inertia + now * (1 - inertia), std::memory_order_relaxed);
+}
+
 /// Where a read ends: at the first place that could not be read.
 struct end_of_read {
   size_t at;
@@ -100,6 +114,13 @@ lent_descriptor::~lent_descriptor() {
   ::close(fd_);
 }
 
+float lent_descriptor::share() const {
+  const float own = own_.load(std::memory_order_relaxed), server = server_.load(std::memory_order_relaxed);
+  return own == 0 || server == 0 ? 1.0F / 3 : std::clamp(own / (own + server), least_share, most_share);
+}
+void lent_descriptor::note_own(size_t size, std::chrono::nanoseconds time) { note(own_, size, time); }
+void lent_descriptor::note_server(size_t size, std::chrono::nanoseconds time) { note(server_, size, time); }
+
 bool lent_descriptor::is_one(int fd) {
   if (fd < first_number || fd >= end_of_numbers) return false;
   return (word_of(fd).load(std::memory_order_acquire) & bit_of(fd)) != 0;
@@ -118,7 +139,7 @@ void lent_descriptor::close_all() {
   n_lent.store(0, std::memory_order_relaxed);
 }
 
-std::shared_ptr<const lent_descriptor> lent_files::borrow(uint64_t handle) {
+std::shared_ptr<lent_descriptor> lent_files::borrow(uint64_t handle) {
   if (n_lent.load(std::memory_order_relaxed) >= most_lent) return nullptr;
   request r;
   r.what = op::lend;
@@ -132,10 +153,10 @@ std::shared_ptr<const lent_descriptor> lent_files::borrow(uint64_t handle) {
     ::close(fd);
     return nullptr;
   }
-  return std::make_shared<const lent_descriptor>(fd);
+  return std::make_shared<lent_descriptor>(fd);
 }
 
-std::shared_ptr<const lent_descriptor> lent_files::of(uint64_t handle, staging& near) {
+std::shared_ptr<lent_descriptor> lent_files::of(uint64_t handle, staging& near) {
   {
     std::lock_guard guard(mutex_);
     const auto at = files_.find(handle);
@@ -147,7 +168,7 @@ std::shared_ptr<const lent_descriptor> lent_files::of(uint64_t handle, staging& 
 }
 
 void lent_files::give_back(uint64_t handle) {
-  std::shared_ptr<const lent_descriptor> last;  // declared before the guard, so closed after the mutex is released
+  std::shared_ptr<lent_descriptor> last;  // declared before the guard, so closed after the mutex is released
   std::lock_guard guard(mutex_);
   const auto at = files_.find(handle);
   if (at == files_.end()) return;
@@ -155,42 +176,55 @@ void lent_files::give_back(uint64_t handle) {
   files_.erase(at);
 }
 
-int lent_files::read(const lent_descriptor& file, uint64_t handle, void* to, size_t size, int64_t offset,
-                     size_t* done) {
+int lent_files::read(lent_descriptor& file, uint64_t handle, void* to, size_t size, int64_t offset, size_t* done) {
+  using clock = std::chrono::steady_clock;
   const connection::registered registered(connection_, to, size);
   std::unique_ptr<connection::slot> call;
-  size_t next = 0, asked_at = 0, asked = 0;
+  size_t next = 0, own = 0, asked_at = 0, asked = 0;
+  clock::time_point asked_when;
+  const auto begin = clock::now();
   end_of_read end{size};
+  const auto ask = [&](size_t part) {
+    asked_at = next;
+    asked = std::min(part, most_bulk);
+    request r;
+    r.what = op::read;
+    r.handle = handle;
+    r.a = offset + static_cast<int64_t>(next);
+    r.b = static_cast<int64_t>(asked);
+    r.c = static_cast<int64_t>(next);
+    r.memory = registered.remote();
+    r.processor = static_cast<uint32_t>(sched_getcpu());
+    asked_when = clock::now();
+    call = connection_.begin(r);
+    if (call == nullptr) end.note(asked_at, EIO);
+    next += asked;
+  };
   const auto take_answer = [&] {
     const answer a = connection_.end(std::move(call));
     if (a.error != 0 || a.result < 0 || static_cast<size_t>(a.result) > asked)
       end.note(asked_at, a.error != 0 ? a.error : EIO);
     else if (static_cast<size_t>(a.result) < asked)
       end.note(asked_at + static_cast<size_t>(a.result), 0);
+    else if (asked_at == 0)
+      file.note_server(asked, clock::now() - asked_when);
   };
+  // The first part is the server's in any case, so that a read fails if the server has ended.
+  ask(in_pieces(size, file.share()));
   while (next < end.at) {
     if (call != nullptr && connection_.is_over(*call)) take_answer();
     const size_t left = size - next;
-    // The first part is the server's in any case, so that a read fails if the server has ended.
-    if (call == nullptr && (next == 0 || left > share * own_piece)) {
-      asked_at = next;
-      asked = std::min(left / share / own_piece * own_piece, most_bulk);
-      request r;
-      r.what = op::read;
-      r.handle = handle;
-      r.a = offset + static_cast<int64_t>(next);
-      r.b = static_cast<int64_t>(asked);
-      r.c = static_cast<int64_t>(next);
-      r.memory = registered.remote();
-      call = connection_.begin(r);
-      if (call == nullptr) end.note(asked_at, EIO);
-      next += asked;
+    const size_t part = in_pieces(left, file.share());
+    if (call == nullptr && end.at == size && part >= 2 * own_piece) {
+      ask(part);
       continue;
     }
-    const size_t part = std::min(own_piece, left);
-    read_own(file.get(), static_cast<char*>(to), next, part, offset, end);
-    next += part;
+    const size_t mine = std::min(own_piece, left);
+    read_own(file.get(), static_cast<char*>(to), next, mine, offset, end);
+    next += mine;
+    own += mine;
   }
+  if (own != 0) file.note_own(own, clock::now() - begin);
   if (call != nullptr) take_answer();
   *done = end.at;
   return end.error;

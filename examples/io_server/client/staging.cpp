@@ -1,5 +1,7 @@
 #include "staging.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -75,6 +77,7 @@ int staging::write(uint64_t handle, const void* from, size_t size, int64_t offse
       }
       request r = about(op::write_staged, handle, offset < 0 ? -1 : offset + static_cast<int64_t>(sent), p.size, next);
       r.group = group;
+      r.processor = static_cast<uint32_t>(sched_getcpu());
       p.call = connection_.begin(r);
       sent += p.size;
     }

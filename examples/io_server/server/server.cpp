@@ -1,5 +1,7 @@
 #include "server.hpp"
 
+#include <sched.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -20,6 +22,23 @@ struct free_memory {
 
 /// Seconds that the server waits, when it ends, for the ends of its connections.
 constexpr double closing_limit = 5;
+/// Between two migrations of a thread. If all processors are busy, another one is no better.
+constexpr std::chrono::milliseconds between_migrations{10};
+
+/// Moves this thread to another processor if it is on this one, where the client is copying. The kernel places both on
+/// one when the client's connection wakes the server, and takes up to 50 ms to separate them.
+void leave_processor(uint32_t processor) {
+  thread_local std::chrono::steady_clock::time_point last;
+  if (processor >= CPU_SETSIZE || sched_getcpu() != static_cast<int>(processor)) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last < between_migrations) return;
+  last = now;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(processor, &others);
+  if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+}
 
 }  // namespace
 
@@ -82,6 +101,7 @@ void server::watch(int client, uint64_t connection) {
 
 void server::on_end_of_watch(const lci::status_t& end) {
   --watches_;
+  if (end.rank == last_client_) last_client_ = -1;
   if (!sessions_.end_connection(end.rank, reinterpret_cast<uintptr_t>(end.user_context))) return;
   if (end.is_done()) disconnect(end.rank);  // it has sent a message, so its end would no longer be reported
   say(end.rank, end.is_done() ? "does not follow the protocol" : "has disconnected or failed");
@@ -162,7 +182,9 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
   std::unique_lock<std::mutex> in_order;
   if (r.head.what == op::write_staged) in_order = std::unique_lock(its->writing);
   if (may_last(r.head, client)) leading.unlock();
+  if (r.head.processor != no_processor) leave_processor(r.head.processor);
   if (r.head.what == op::bye) {
+    last_client_ = -1;
     sessions_.end(client);  // before the reply, so that the client's locks are free when it gets the reply
     say(client, "has left");
     respond(client, r.head, answer, data, 0);

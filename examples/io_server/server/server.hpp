@@ -54,7 +54,7 @@ class server {
   session_table sessions_;
   size_t watches_ = 0;  // receives of watch() that are outstanding; under leading_
   std::mutex leading_;
-  int last_client_ = -1;              // client of the last request; under leading_
+  int last_client_ = -1;              // client of the last request, -1 if it has left; under leading_
   clock::time_point client_changed_;  // when the client changed last; under leading_
   std::atomic<bool> stopping_{false};
 };

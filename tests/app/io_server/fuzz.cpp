@@ -138,7 +138,7 @@ class fuzzer {
   /// Sends one request. Returns false if the connection has ended. The server must end it after a message that violates
   /// the protocol.
   bool step(attacker& a) {
-    request r = a.make(static_cast<op>(below(static_cast<unsigned>(op::write_staged) + 2)));
+    request r = a.make(static_cast<op>(below(static_cast<unsigned>(op::lend) + 2)));
     r.handle = below(3) == 0 ? number() : a.handle();
     r.a = r.what == op::open ? static_cast<int64_t>(below(4) | flag(O_CREAT) | flag(O_TRUNC) | flag(O_APPEND) |
                                                     flag(O_DIRECTORY) | flag(O_NOFOLLOW) | flag(O_PATH))
