@@ -1,0 +1,156 @@
+"""Large reads of clients on the server's host, which read a part themselves through the server's descriptor."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import unittest
+
+from support import NETWORK, ServedTest
+
+SIZE = 5_000_011  # neither a multiple of the pieces nor of a page
+
+# What a client has of the server's files: the targets of its descriptors that are below the root.
+COMMON = f'''
+import os, sys
+SIZE = {SIZE}
+def lent(pid='self'):
+    found = []
+    for n in os.listdir(f'/proc/{{pid}}/fd'):
+        try:
+            target = os.readlink(f'/proc/{{pid}}/fd/{{n}}')
+        except OSError:
+            continue
+        if target.endswith('/root/file'):
+            found.append(int(n))
+    return found
+'''
+
+
+class LargeReads(ServedTest):
+    lent = 0  # descriptors that a client has of a file that it reads
+
+    def setUp(self):
+        super().setUp()
+        self.data = self.some_bytes('root/file', SIZE).read_bytes()
+
+    def python(self, program, *arguments, **how):
+        return self.run_remotely(sys.executable, '-c', COMMON + program, *arguments, **how)
+
+    def test_a_large_read_may_use_a_descriptor_that_close_gives_back(self):
+        out = self.python('''
+f = os.open('/remote/file', os.O_RDONLY)
+os.read(f, 1000)
+print(len(lent()))
+whole = os.pread(f, SIZE, 0)
+print(len(lent()))
+os.close(f)
+print(len(lent()))
+import hashlib
+print(hashlib.md5(whole).hexdigest())''')
+        self.assertEqual(out.split(), ['0', str(self.lent), '0', hashlib.md5(self.data).hexdigest()])
+
+    def test_any_part_of_the_file_is_read(self):
+        self.python('''
+expected = open(sys.argv[1], 'rb').read()
+f = os.open('/remote/file', os.O_RDONLY)
+for size in (196607, 196608, 200_001, 1 << 20, 3_000_000, SIZE, 20 << 20):
+    for at in (0, 1, 4095, 777_777, SIZE - 300_000, SIZE - 65536, SIZE - 1, SIZE, SIZE + 1, SIZE + (1 << 20)):
+        assert os.pread(f, size, at) == expected[at:at + size], (size, at)
+at = 0
+while part := os.read(f, 1_000_003):
+    assert part == expected[at:at + len(part)]
+    at += len(part)
+assert at == SIZE''', self.root / 'file')
+
+    def test_a_file_that_can_be_written_is_not_lent(self):
+        out = self.python('''
+f = os.open('/remote/file', os.O_RDWR)
+assert len(os.pread(f, SIZE, 0)) == SIZE
+print(len(lent()))''')
+        self.assertEqual(out.split(), ['0'])
+
+    def test_a_read_sees_what_another_client_has_written(self):
+        reader = self.start(sys.executable, '-c', COMMON + '''
+f = os.open('/remote/file', os.O_RDONLY)
+for line in sys.stdin:
+    whole = os.pread(f, 8 << 20, 0)
+    print(len(whole), *sorted(set(whole)), flush=True)''', stdin=subprocess.PIPE)
+        writer = self.start(sys.executable, '-c', COMMON + '''
+f = os.open('/remote/file', os.O_RDWR)
+for line in sys.stdin:
+    value, size = map(int, line.split())
+    os.ftruncate(f, size)
+    os.pwrite(f, bytes([value]) * size, 0)
+    print('written', flush=True)''', stdin=subprocess.PIPE)
+        for i in range(30):
+            size = SIZE - 40_000 * i if i % 2 else 1_000_000 + i
+            writer.stdin.write(b'%d %d\n' % (i, size))
+            writer.stdin.flush()
+            self.assertEqual(writer.stdout.readline(), b'written\n')
+            reader.stdin.write(b'\n')
+            reader.stdin.flush()
+            self.assertEqual(reader.stdout.readline().split(), [b'%d' % size, b'%d' % i])
+
+    def test_an_error_of_the_server_ends_the_read(self):
+        reader = self.start(sys.executable, '-c', COMMON + '''
+f = os.open('/remote/file', os.O_RDONLY)
+assert len(os.pread(f, SIZE, 0)) == SIZE
+print(len(lent()), flush=True)
+sys.stdin.readline()
+try:
+    os.pread(f, SIZE, 0)
+except OSError as e:
+    print(e.errno, flush=True)
+os.close(f)
+print(len(lent()))''', stdin=subprocess.PIPE, environment={'IOD_TIMEOUT': '20'})
+        self.assertEqual(reader.stdout.readline().split(), [b'%d' % self.lent])
+        self.server.process.kill()
+        self.server.process.wait()
+        reader.stdin.write(b'\n')
+        reader.stdin.close()
+        reader.stdin = None
+        self.assertEqual(self.finish(reader).split(), ['5', '0'])
+
+
+@unittest.skipUnless(NETWORK == 'shm', 'the server lends descriptors to clients in shared memory only')
+class Lending(LargeReads):
+    lent = 1
+
+    def test_a_program_can_not_close_it_and_a_child_does_not_inherit_it(self):
+        out = self.python('''
+f = os.open('/remote/file', os.O_RDONLY)
+first = os.pread(f, SIZE, 0)
+[fd] = lent()
+for close in (lambda: os.close(fd), lambda: os.dup2(0, fd)):
+    try:
+        close()
+        print('no error')
+    except OSError as e:
+        print(e.errno == 9)
+os.closerange(f + 1, 4096)
+print(os.pread(f, SIZE, 0) == first, lent() == [fd])
+child = os.fork()
+if child == 0:
+    inherited = lent()
+    same = os.pread(f, SIZE, 0) == first
+    os._exit(0 if inherited == [] and same and len(lent()) == 1 else 1)
+print(os.waitpid(child, 0)[1])
+import subprocess
+executed = subprocess.run(['ls', '-l', '/proc/self/fd'], close_fds=False, env={}, capture_output=True, text=True)
+print(executed.stdout.count('/root/file'))
+''')
+        self.assertEqual(out.split(), ['True', 'True', 'True', 'True', '0', '0'])
+
+
+@unittest.skipUnless(NETWORK == 'shm', 'the server lends descriptors to clients in shared memory only')
+class NoLending(LargeReads):
+    options = ('--no-lend',)
+
+
+if NETWORK == 'shm':
+    del LargeReads  # its tests run in the classes derived from it
+
+
+if __name__ == '__main__':
+    unittest.main()
