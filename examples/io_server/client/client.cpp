@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 namespace io_server {
 
@@ -44,7 +45,7 @@ int client::close(uint64_t handle) {
 
 int client::read(uint64_t handle, void* to, size_t size, int64_t offset, size_t* done) {
   *done = 0;
-  if (size >= lent_files::least)
+  if (size >= lent_files::least && offset <= std::numeric_limits<int64_t>::max() - static_cast<int64_t>(size))
     if (const auto file = lent_.of(handle, staging_)) return lent_.read(*file, handle, to, size, offset, done);
   do {
     char* const next = static_cast<char*>(to) + *done;

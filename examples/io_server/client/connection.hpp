@@ -42,7 +42,7 @@ class connection {
   std::unique_ptr<slot> begin(request r, std::string_view text = {}, std::string_view text2 = {},
                               const void* data = nullptr);
   answer end(std::unique_ptr<slot> s, void* into = nullptr, size_t room = 0);
-  /// Makes progress. Returns whether `end` would not wait.
+  /// Makes progress once. Returns whether the reply has arrived or the connection is lost: `end` then returns at once.
   bool is_over(slot& s);
 
   enum class copied : unsigned char { at_once, later, failed };
@@ -92,7 +92,7 @@ struct connection::slot {
   lci::comp_t arrived;  // a synchronizer
   lci::rcomp_t handle = 0;
   uint32_t number = 0;
-  bool has_arrived = false;  ///< is_over() has taken the reply:
+  bool has_arrived = false;  ///< `reply` is set, by is_over()
   lci::status_t reply;
 };
 

@@ -18,11 +18,9 @@ namespace io_server {
 
 namespace {
 
-/// Bytes that the client reads between two looks whether the server has answered. A piece stays in the processor's
-/// second cache.
-constexpr size_t own_piece = size_t{32} << 10;
-/// Part of the previous measurements in the mean time of a byte.
+/// Weight of the previous mean in the mean time of a byte when a new time is added.
 constexpr float inertia = 0.75F;
+/// Limits of the server's part: it is measured in each read, and the client, which polls for the reply, copies as well.
 constexpr float least_share = 0.05F, most_share = 0.6F;
 /// Descriptors that a process borrows at most, with numbers that programs do not choose themselves.
 constexpr int most_lent = 64, first_number = 512, end_of_numbers = 65536;
@@ -33,35 +31,21 @@ std::atomic<int> n_lent{0};
 constexpr uint64_t bit_of(int fd) { return uint64_t{1} << (fd % 64); }
 std::atomic<uint64_t>& word_of(int fd) { return lent_numbers[static_cast<size_t>(fd) / 64]; }
 
-class scoped_descriptor {
- public:
-  explicit scoped_descriptor(long fd) : fd_(static_cast<int>(fd)) {}
-  ~scoped_descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  scoped_descriptor(const scoped_descriptor&) = delete;
-  scoped_descriptor& operator=(const scoped_descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
-/// A copy of a process's descriptor, or -1. The kernel checks the right to attach to that process.
-int copy_of(int64_t process, int64_t fd) {
+/// A copy of a descriptor of another process, or none. The kernel demands the right to attach to that process.
+descriptor copy_of(int64_t process, int64_t fd) {
 #if defined(SYS_pidfd_open) && defined(SYS_pidfd_getfd)
-  const scoped_descriptor named(syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0));
-  if (named.get() < 0) return -1;
-  const scoped_descriptor copy(syscall(SYS_pidfd_getfd, named.get(), static_cast<int>(fd), 0));
-  return copy.get() < 0 ? -1 : fcntl(copy.get(), F_DUPFD_CLOEXEC, first_number);
+  const descriptor named(static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0)));
+  if (!named) return descriptor();
+  const descriptor copy(static_cast<int>(syscall(SYS_pidfd_getfd, named.get(), static_cast<int>(fd), 0)));
+  return descriptor(copy ? fcntl(copy.get(), F_DUPFD_CLOEXEC, first_number) : -1);
 #else
   (void)process, (void)fd;
-  errno = ENOSYS;
-  return -1;
+  return descriptor();
 #endif
 }
 
-/// Whether this is the server's file. The number may name another process in another namespace.
+/// Whether the copied descriptor is of the server's file: in a container, the server's number may be that of another
+/// process.
 bool is_same(int fd, const struct statx& expected) {
   struct stat status {};
   return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == expected.stx_ino &&
@@ -70,8 +54,8 @@ bool is_same(int fd, const struct statx& expected) {
 }
 
 size_t in_pieces(size_t size, float share) {
-  const auto pieces = static_cast<size_t>(static_cast<float>(size / own_piece) * share + 0.5F);
-  return std::max<size_t>(pieces, 1) * own_piece;
+  const auto pieces = static_cast<size_t>(static_cast<float>(size / lent_files::piece) * share + 0.5F);
+  return std::max<size_t>(pieces, 1) * lent_files::piece;
 }
 
 void note(std::atomic<float>& mean, size_t size, std::chrono::steady_clock::duration time) {
@@ -103,15 +87,14 @@ void read_own(int fd, char* to, size_t place, size_t size, int64_t offset, end_o
 
 }  // namespace
 
-lent_descriptor::lent_descriptor(int fd) : fd_(fd) {
+lent_descriptor::lent_descriptor(descriptor fd) : fd_(std::move(fd)) {
   n_lent.fetch_add(1, std::memory_order_relaxed);
-  word_of(fd_).fetch_or(bit_of(fd_), std::memory_order_release);
+  word_of(get()).fetch_or(bit_of(get()), std::memory_order_release);
 }
 
 lent_descriptor::~lent_descriptor() {
-  word_of(fd_).fetch_and(~bit_of(fd_), std::memory_order_release);
+  word_of(get()).fetch_and(~bit_of(get()), std::memory_order_release);
   n_lent.fetch_sub(1, std::memory_order_relaxed);
-  ::close(fd_);
 }
 
 float lent_descriptor::share() const {
@@ -127,15 +110,9 @@ bool lent_descriptor::is_one(int fd) {
 }
 
 void lent_descriptor::close_all() {
-  for (int fd = first_number; fd < end_of_numbers; ++fd) {
-    if (fd % 64 == 0 && word_of(fd).load(std::memory_order_relaxed) == 0) {
-      fd += 63;
-      continue;
-    }
-    if (!is_one(fd)) continue;
-    word_of(fd).fetch_and(~bit_of(fd), std::memory_order_relaxed);
-    ::close(fd);
-  }
+  for (size_t i = 0; i < lent_numbers.size(); ++i)
+    for (uint64_t bits = lent_numbers[i].exchange(0, std::memory_order_relaxed); bits != 0; bits &= bits - 1)
+      ::close(static_cast<int>(i) * 64 + __builtin_ctzll(bits));
   n_lent.store(0, std::memory_order_relaxed);
 }
 
@@ -147,13 +124,9 @@ std::shared_ptr<lent_descriptor> lent_files::borrow(uint64_t handle) {
   struct statx status {};
   const answer a = connection_.call(r, {}, {}, nullptr, &status, sizeof status);
   if (a.error != 0 || a.size != sizeof status) return nullptr;
-  const int fd = copy_of(a.result, a.second);
-  if (fd < 0) return nullptr;
-  if (fd >= end_of_numbers || !is_same(fd, status)) {
-    ::close(fd);
-    return nullptr;
-  }
-  return std::make_shared<lent_descriptor>(fd);
+  descriptor copy = copy_of(a.result, a.second);
+  if (!copy || copy.get() >= end_of_numbers || !is_same(copy.get(), status)) return nullptr;
+  return std::make_shared<lent_descriptor>(std::move(copy));
 }
 
 std::shared_ptr<lent_descriptor> lent_files::of(uint64_t handle, staging& near) {
@@ -209,17 +182,17 @@ int lent_files::read(lent_descriptor& file, uint64_t handle, void* to, size_t si
     else if (asked_at == 0)
       file.note_server(asked, clock::now() - asked_when);
   };
-  // The first part is the server's in any case, so that a read fails if the server has ended.
+  // Each read asks the server for its first part, so that it fails with EIO if the server has ended.
   ask(in_pieces(size, file.share()));
   while (next < end.at) {
     if (call != nullptr && connection_.is_over(*call)) take_answer();
     const size_t left = size - next;
     const size_t part = in_pieces(left, file.share());
-    if (call == nullptr && end.at == size && part >= 2 * own_piece) {
+    if (call == nullptr && end.at == size && part >= 2 * piece) {
       ask(part);
       continue;
     }
-    const size_t mine = std::min(own_piece, left);
+    const size_t mine = std::min(piece, left);
     read_own(file.get(), static_cast<char*>(to), next, mine, offset, end);
     next += mine;
     own += mine;

@@ -9,49 +9,54 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "../descriptor.hpp"
 #include "connection.hpp"
 #include "staging.hpp"
 
 namespace io_server {
 
-/// Owns a copy of a descriptor of the server, which closes its own when this client closes the file. Read-only.
+/// Owns this process's copy of the descriptor through which the server reads a file; the file is open for reading only.
+/// The server's descriptor is open until the client closes the file. Thread-safe.
 class lent_descriptor {
  public:
-  explicit lent_descriptor(int fd);
+  explicit lent_descriptor(descriptor fd);
   ~lent_descriptor();
   lent_descriptor(const lent_descriptor&) = delete;
   lent_descriptor& operator=(const lent_descriptor&) = delete;
-  int get() const { return fd_; }
+  int get() const { return fd_.get(); }
 
-  /// The share of a read that the server should do, so that both end at the same time. It follows the measured times,
-  /// and is a third before the first.
+  /// The part of a read, from 0 to 1, to ask the server for, so that server and client end at the same time. Computed
+  /// from the measured times of both; a third before there are any.
   float share() const;
   void note_own(size_t size, std::chrono::nanoseconds time);
   void note_server(size_t size, std::chrono::nanoseconds time);
 
-  /// Whether the process has such a descriptor with this number. Programs that close all descriptors must not close it.
+  /// Whether a lent_descriptor of this process has this number. Programs that close all descriptors must not close it.
   static bool is_one(int fd);
   /// Closes all, in a forked child. They must not be used any more.
   static void close_all();
 
  private:
-  const int fd_;
+  const descriptor fd_;
   std::atomic<float> own_{0}, server_{0};  // nanoseconds for a byte, means
 };
 
-/// The descriptors that the server has lent for a connection's files, and reads with them. A read asks the server for a
-/// part of the data and reads another part itself meanwhile, so two processors copy, and a server that has ended is
-/// noticed. Both read the same file of the same kernel, so both see what is written at once. Thread-safe.
+/// The descriptors that the server has lent for a connection's files, and the reads that use them. A read asks the
+/// server for a part of the data, and the client meanwhile reads the rest from the file itself: two processors copy.
+/// Client and server read through the same kernel, so a read returns what was written before it. Thread-safe.
 class lent_files {
  public:
-  /// Bytes of the smallest read that is shared.
-  static constexpr size_t least = size_t{192} << 10;
+  /// The client reads so many bytes of the file, then checks whether the server has replied. They fit in a processor's
+  /// second-level cache.
+  static constexpr size_t piece = size_t{32} << 10;
+  /// Smaller reads are left to the server: with fewer pieces the parts could not follow the measured times.
+  static constexpr size_t least = 6 * piece;
 
   explicit lent_files(connection& c) : connection_(c) {}
 
-  /// The descriptor of a file. Null if the server does not lend it, as it is elsewhere, or the file can be written.
+  /// The descriptor of a file. Null if the server is on another host, does not lend, or has the file open for writing.
   std::shared_ptr<lent_descriptor> of(uint64_t handle, staging& near);
-  /// Before the file is closed.
+  /// Must be called before the file is closed: the server gives its number to another file.
   void give_back(uint64_t handle);
 
   /// As client::read().

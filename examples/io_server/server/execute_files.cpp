@@ -50,8 +50,9 @@ int list(open_file& file, const request& h, reply& answer, outgoing& out) {
   return 0;
 }
 
-/// The client reads the file through this descriptor as well. The right to take it is that to copy the server's memory,
-/// which the kernel checks. Only for files that were opened for reading only.
+/// Tells the client the descriptor, which it may copy with pidfd_getfd() to read the file itself. The kernel allows
+/// that to processes that may also read the server's memory, so lending gives no new right. Refuses files that are open
+/// for writing.
 int lend(const open_file& file, reply& answer) {
   struct stat status {};
   if ((file.flags & (O_ACCMODE | O_PATH)) != O_RDONLY) return EPERM;

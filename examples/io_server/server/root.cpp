@@ -51,13 +51,6 @@ bool read_link(int folder, const char* name, std::string& target) {
 
 }  // namespace
 
-descriptor::~descriptor() {
-  if (fd_ < 0) return;
-  const int error = errno;
-  close(fd_);
-  errno = error;
-}
-
 root_folder::root_folder(const std::string& path, bool walk)
     : root_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), walks_(walk) {
   if (!root_) throw std::system_error(errno, std::generic_category(), path);

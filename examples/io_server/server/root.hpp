@@ -5,26 +5,10 @@
 #include <sys/types.h>
 
 #include <string>
-#include <utility>
+
+#include "../descriptor.hpp"
 
 namespace io_server {
-
-/// Owns a file descriptor, or none (-1).
-class descriptor {
- public:
-  explicit descriptor(int fd = -1) : fd_(fd) {}
-  descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~descriptor();
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 /// Resolves paths as if the root were `/`: `..` does not leave it, and absolute symbolic links start at it. If the
 /// kernel has openat2(), it does this without races; otherwise walk() opens each component without following links.

@@ -22,11 +22,13 @@ struct free_memory {
 
 /// Seconds that the server waits, when it ends, for the ends of its connections.
 constexpr double closing_limit = 5;
-/// Between two migrations of a thread. If all processors are busy, another one is no better.
+/// A server thread moves to another processor at most once in this time. While all processors are busy, moving again
+/// would not help.
 constexpr std::chrono::milliseconds between_migrations{10};
 
-/// Moves this thread to another processor if it is on this one, where the client is copying. The kernel places both on
-/// one when the client's connection wakes the server, and takes up to 50 ms to separate them.
+/// Moves the calling thread to another processor if it runs on `processor`, where the client goes on copying. When a
+/// request wakes a server thread, the kernel often places it on its client's processor, and moves it only after up to
+/// 50 ms.
 void leave_processor(uint32_t processor) {
   thread_local std::chrono::steady_clock::time_point last;
   if (processor >= CPU_SETSIZE || sched_getcpu() != static_cast<int>(processor)) return;

@@ -24,9 +24,9 @@ class transfer_buffers {
   /// Called once during a long transfer, so that another thread can become the leader.
   std::function<void()> on_delay;
 
-  /// Transfer from the file to the client's memory, from place `h.c` of it on, and from that memory's begin to the
-  /// file. Return 0 or an errno and store the number of transferred bytes in `answer.result`. EIO if the client has
-  /// failed, or made no progress for long.
+  /// read() transfers from the file to the client's memory, beginning at byte `h.c` of that memory; write() transfers
+  /// from the beginning of that memory to the file. Both return 0 or an errno, and store the number of transferred
+  /// bytes in `answer.result`. EIO: the client has failed, or made no progress for long.
   int read(const open_file& file, int client, const request& h, reply& answer);
   int write(const open_file& file, int client, const request& h, reply& answer);
 

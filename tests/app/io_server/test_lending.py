@@ -92,6 +92,25 @@ for line in sys.stdin:
             reader.stdin.flush()
             self.assertEqual(reader.stdout.readline().split(), [b'%d' % size, b'%d' % i])
 
+    def test_without_a_free_descriptor_the_server_reads_all(self):
+        out = self.python('''
+import resource
+f = os.open('/remote/file', os.O_RDONLY)
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
+assert os.pread(f, SIZE, 0) == open(sys.argv[1], 'rb').read()
+print(len(lent()))''', self.root / 'file')
+        self.assertEqual(out.split(), ['0'])
+
+    def test_a_read_whose_end_exceeds_the_largest_offset_returns_no_data(self):
+        self.python('''
+f = os.open('/remote/file', os.O_RDONLY)
+for at in ((1 << 63) - 1, (1 << 63) - (1 << 18)):
+    try:
+        assert os.pread(f, 1 << 20, at) == b''
+    except OSError:
+        pass''')
+
     def test_an_error_of_the_server_ends_the_read(self):
         reader = self.start(sys.executable, '-c', COMMON + '''
 f = os.open('/remote/file', os.O_RDONLY)
