@@ -201,6 +201,8 @@ void handshakes::advance(int rank) {
     int error = 0;
     socklen_t length = sizeof error;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    // The peer closed its listener before it accepted the connection, or was short of resources; the next try tells.
+    if (error == ECONNRESET) return try_again(rank, "it has closed the connection before the hello");
     if (error != 0) return try_later(rank, error);
     prepare_for_messages(fd);
     hello h;

@@ -202,6 +202,20 @@ TEST_CASE("a peer whose connection broke after possible use has failed, and has 
   CHECK(a.closed.count(1) == 0);
 }
 
+TEST_CASE("a peer that stops listening before it has accepted a connection has freed its device", "[unit]") {
+  side a(0);
+  endpoint peer;
+  peer.address = listening_address("127.0.0.1");
+  peer.request_secret = peer.answer = new_secret();
+  socket_handle listener = listen_at(peer.address, 16);
+  a.hands.begin(1, peer);
+  pollfd waiting{listener.get(), POLLIN, 0};
+  REQUIRE(::poll(&waiting, 1, 5000) == 1);
+  listener = socket_handle();  // resets the connection, before `a` sends its hello
+  until([&] { return !a.failures.empty(); }, {&a});
+  CHECK(a.closed.count(1) == 1);
+}
+
 TEST_CASE("a peer that drops some connections is connected in the end", "[unit]") {
   side a(0);
   endpoint peer;
