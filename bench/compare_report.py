@@ -3,9 +3,9 @@
 
     python3 bench/compare_report.py FILE.json... [--beside OTHER.json...] [-o FILE.md] [--into bench/RESULTS.md]
 
---beside adds columns with the ratios of another kind of machine. A figure is the median of the launches' medians [smallest-largest]. A ratio is LCI's to the best peer's:
-the peer with the best median, and the median of the ratios of launches of the same turn. --into replaces the
-table in a file.
+--beside adds columns with the figures and ratios of another kind of machine; it may be given several times. A figure is
+the median of the launches' medians [smallest-largest]. A ratio is LCI's to the best peer's: the peer with the best
+median, and the median of the ratios of launches of the same turn. --into replaces the table in a file.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import os
 import pathlib
 import statistics
 
+import measure
 from compare_data import Comparison, human
 from compare_distance import APART
 
@@ -35,29 +36,40 @@ def ratio_text(ratios):
     return f"**{statistics.median(ratios):.2f}** [{min(ratios):.2f}–{max(ratios):.2f}]" if ratios else "–"
 
 
-def beside_cells(other, key, name, size, unit):
-    """LCI's figure and the ratio on the other machine."""
-    if key not in dict(other.figures()) or not other.turns(key, name, size):
+def figure_and_ratio(c, key, name, size, unit):
+    """LCI's figure on a machine, and its ratio to the best peer there."""
+    if key not in dict(c.figures()) or not c.turns(key, name, size):
         return "–", "–"
-    return spread(other.turns(key, name, size).values(), unit), ratio_text(other.ratios(key, name, size))
+    return spread(c.turns(key, name, size).values(), unit), ratio_text(c.ratios(key, name, size))
 
 
-def ratio_rows(c, other=None):
-    for key, figure in c.figures():
+def peer_cell(c, key, size, unit):
+    if key not in dict(c.figures()):
+        return "–"
+    peer = c.best_peer(key, size)
+    if peer:
+        return f"{peer}: {spread(c.turns(key, peer, size).values(), unit)}"
+    return "none measured" if c.variants(key, ours=False) else "–"
+
+
+def ratio_rows(c, others=()):
+    """A row for each of LCI's figures that any of the machines has."""
+    figures = {}
+    for machine in (c, *others):
+        for key, figure in machine.figures():
+            figures.setdefault(key, (machine, figure))
+    for key, (origin, figure) in figures.items():
+        unit, better = figure["unit"], "less" if figure["lower_is_better"] else "more"
         for size in figure["shown"]:
-            peer = c.best_peer(key, size)
-            for name in c.variants(key, ours=True):
-                mine = c.turns(key, name, size).values()
-                if not mine:
+            title = figure["title"] + (f", {size} B" if len(figure["shown"]) > 1 else "")
+            for name in origin.variants(key, ours=True):
+                mine, ratio = figure_and_ratio(c, key, name, size, unit)
+                beside = [cell for o in others for cell in figure_and_ratio(o, key, name, size, unit)]
+                if all(cell == "–" for cell in (mine, *beside)):
                     continue
-                unit, ratios = figure["unit"], c.ratios(key, name, size)
-                no_peer = "none measured" if c.variants(key, ours=False) else "–"
-                better = "less" if figure["lower_is_better"] else "more"
-                yield (figure["title"] + (f", {size} B" if len(figure["shown"]) > 1 else ""), name, unit,
-                       spread(mine, unit),
-                       f"{peer}: {spread(c.turns(key, peer, size).values(), unit)}" if peer else no_peer,
-                       ratio_text(ratios), *(beside_cells(other, key, name, size, unit) if other else ()),
-                       figure["aim"].get(name, f"{better} than 1" if ratios else "–"))
+                compared = any(cell != "–" for cell in (ratio, *beside[1::2]))
+                yield (title, name, unit, mine, peer_cell(c, key, size, unit), ratio, *beside,
+                       figure["aim"].get(name, f"{better} than 1" if compared else "–"))
 
 
 def peer_rows(c):
@@ -74,16 +86,15 @@ def peer_rows(c):
                 yield (title, figure["unit"], "; ".join(shown))
 
 
-def machine_of(d):
-    m = d["machine"]
-    return f"{m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux {m['kernel']}"
+def rounds_of(d):
+    return f"{d['rounds']} rounds of {d['seconds']} s each" if "rounds" in d else "one round each"
 
 
-def section(c, plots=(), notes=None, files=(), other=None):
+def section(c, plots=(), notes=None, files=(), others=()):
     d = c.data
     versions = ", ".join(f"{NAMES[k]} {v}" for k, v in d["versions"].items())
     lines = ["## Beside other libraries", "", "Measured by", "", "```sh", d["command"].strip(), "```", "",
-             f"on {d['date']}, {machine_of(d)}; {versions}.",
+             f"on {d['date']}, {measure.described(d['machine'])}; {versions}.",
              f"Each configuration was launched {d['repeat']} times, in turns with those it stands beside. "
              f"{d['disturbed']['repeated']} launches were repeated because other processes were busy or "
              f"the cores were far apart (a hand-off of more than {APART} times the shortest); "
@@ -93,13 +104,12 @@ def section(c, plots=(), notes=None, files=(), other=None):
     if notes:
         lines[-1:] = ["", f"[What is not reached, and why]({notes}).", ""]
     columns = ("what", "LCI", "unit", "LCI's figure", "best peer", "ratio", "aim")
-    if other:
-        o = other.data
-        name = o["machine"]["processor"]
-        lines += [f"Columns of the other machine: {o['date']}, {machine_of(o)}; LCI {o['versions'].get('lci', '?')}; "
-                  f"{o['repeat']} launches, {o['rounds']} rounds of {o['seconds']} s each.", ""]
+    for o in (other.data for other in others):
+        name = f"{o['machine']['processor']}, {o['machine']['cores']} cores"
+        lines += [f"Columns of {name}: {o['date']}, {measure.described(o['machine'])}; "
+                  f"LCI {o['versions'].get('lci', '?')}; {o['repeat']} launches, {rounds_of(o)}.", ""]
         columns = (*columns[:-1], f"LCI's figure, {name}", f"ratio, {name}", columns[-1])
-    lines += table(columns, ratio_rows(c, other))
+    lines += table(columns, ratio_rows(c, others))
     for name, remedy in d["missing"].items():
         lines += ["", f"Not measured: {NAMES[name]} ({remedy})."]
     if d["failed"]:
@@ -135,21 +145,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", type=pathlib.Path, nargs="+")
-    parser.add_argument("--beside", type=pathlib.Path, nargs="+", help="of another kind of machine")
+    parser.add_argument("--beside", type=pathlib.Path, nargs="+", action="append", default=[], metavar="FILE",
+                        help="of another kind of machine; once for each kind")
     parser.add_argument("-o", "--output", type=pathlib.Path)
     parser.add_argument("--into", type=pathlib.Path)
     args = parser.parse_args()
     c = Comparison.read(*args.figures)
-    other = Comparison.read(*args.beside) if args.beside else None
+    others = [Comparison.read(*files) for files in args.beside]
     plots = sorted(args.figures[0].parent.glob(args.figures[0].stem + "-*.svg"))
     if args.into:
         folder = args.into.resolve().parent
         text = args.into.read_text() if args.into.exists() else "# Results\n"
         links, files = ([pathlib.Path(os.path.relpath(p.resolve(), folder)) for p in paths]
-                        for paths in (plots, [*args.figures, *(args.beside or [])]))
+                        for paths in (plots, [*args.figures, *sum(args.beside, [])]))
         notes = pathlib.Path(__file__).resolve().with_name("UNREACHED.md")
-        args.into.write_text(put_into(text, section(c, links, os.path.relpath(notes, folder), files, other)))
-    text = section(c, [pathlib.Path(p.name) for p in plots], other=other)
+        args.into.write_text(put_into(text, section(c, links, os.path.relpath(notes, folder), files, others)))
+    text = section(c, [pathlib.Path(p.name) for p in plots], others=others)
     if args.output:
         args.output.write_text(text + "\n")
     elif not args.into:

@@ -29,6 +29,18 @@ PATIENCE = 60  # limit in seconds of a launch: some peers hang now and then
 CHANCES = 2    # failures after which a configuration is skipped
 
 
+def output_of(command, environment):
+    """Runs a job to its end: the ended process, and the text of its output and of its errors."""
+    # A process group of its own, so that a hanging launch is ended with all its processes.
+    with subprocess.Popen(command, env=environment, text=True, errors="replace", stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, start_new_session=True) as job:
+        try:
+            return job, *job.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(job.pid, signal.SIGKILL)
+            raise RuntimeError(f"not done after {PATIENCE} s") from None
+
+
 class Launcher(measure.Launcher):
     """Launches variants; RuntimeError gives the reason if one fails. `distance`: None if cores may be anywhere."""
 
@@ -46,14 +58,7 @@ class Launcher(measure.Launcher):
     def once(self, variant):
         environment = {**self.environment, **variant.environment,
                        "START_TIME_NS": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC))}
-        # A process group of its own, so that a hanging launch is ended with all its processes.
-        with subprocess.Popen(variant.command, env=environment, text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, start_new_session=True) as job:
-            try:
-                out, errors = job.communicate(timeout=PATIENCE)
-            except subprocess.TimeoutExpired:
-                os.killpg(job.pid, signal.SIGKILL)
-                raise RuntimeError(f"not done after {PATIENCE} s") from None
+        job, out, errors = output_of(variant.command, environment)
         lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
         if job.returncode != 0 and not (variant.any_status and lines):
             said = [line for line in (errors + out).splitlines() if line.strip("- ")]
@@ -176,7 +181,8 @@ def main():
     result = {
         "command": os.environ.get("COMPARE_COMMAND",
                                   "python3 bench/compare_run.py " + " ".join(sys.argv[1:])),
-        "date": datetime.date.today().isoformat(), "host": platform.node(), "machine": measure.machine(),
+        "date": datetime.date.today().isoformat(), "host": platform.node(),
+        "machine": measure.machine(build / "bench" / "lci_perf"),
         "versions": versions(), "repeat": repeat, "rounds": rounds, "seconds": seconds, "missing": missing,
         "disturbed": {"repeated": launch.disturbed, "kept": launch.kept_disturbed},
         "figures": {f.key: describe(f) for f in figures}, "launches": launches, "failed": failed}

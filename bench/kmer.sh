@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/release
 [ -f $build/build.ninja ] || bash tests/run.sh --build-only
-targets=(lib/tools/lcirun/lcirun examples/kmer_count)
+targets=(lib/tools/lcirun/lcirun bench/lci_perf examples/kmer_count)
 for mpi in mpich openmpi; do
   grep -q "^build bench/kmer/kmer_count_$mpi:" $build/build.ninja && targets+=("bench/kmer/kmer_count_$mpi")
 done

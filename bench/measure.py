@@ -167,20 +167,49 @@ def clean_build_seconds():
         return time.monotonic() - begin
 
 
-def machine():
+def caches():
+    """Sizes of the first core's caches for data, from the nearest: "L1 48K, L2 2048K, L3 32768K"."""
+    sizes = {}
+    for cache in sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = ((cache / name).read_text().strip() for name in ("level", "type", "size"))
+        if kind != "Instruction":
+            sizes[f"L{level}"] = size
+    return ", ".join(f"{level} {size}" for level, size in sorted(sizes.items()))
+
+
+def described(m):
+    """A machine as reports name it; older files lack caches and hand-off."""
+    text = f"{m['processor']}, {m['cores']} cores"
+    if m.get("caches"):
+        text += f" ({m['caches']})"
+    if "handoff_ns" in m:
+        text += f", hand-off {m['handoff_ns']['median']} ns [{m['handoff_ns']['min']}–{m['handoff_ns']['max']}]"
+    return f"{text}, {m['memory_gib']} GiB, Linux {m['kernel']}"
+
+
+def machine(perf):
+    """What figures depend on. `perf`: the program lci_perf, which measures how far apart two cores are."""
     model = "unknown processor"
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             model = line.split(":", 1)[1].strip()
             break
     memory = pathlib.Path("/proc/meminfo").read_text().split()[1]
-    compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=False)
+    try:
+        compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        compiler = ""
+    handoff = json.loads(subprocess.run([str(perf), "floor", "handoff", "--json"], text=True, capture_output=True,
+                                        timeout=60, check=True).stdout)
     return {
         "processor": model,
         "cores": len(os.sched_getaffinity(0)),
+        "caches": caches(),
+        # One way between two cores, median and range of the rounds of one launch.
+        "handoff_ns": {key: round(handoff[key]) for key in ("median", "min", "max")},
         "memory_gib": round(int(memory) / 2**20),
         "kernel": platform.release(),
-        "compiler": compiler.stdout.splitlines()[0] if compiler.stdout else "unknown",
+        "compiler": compiler.splitlines()[0] if compiler else "unknown",
         "load": os.getloadavg()[0],
     }
 
@@ -209,7 +238,7 @@ def main():
 
     launch = Launcher()
     result = {"command": "python3 bench/measure.py " + " ".join(sys.argv[1:]),
-              "repeat": args.repeat, "machine": machine(), "launches": {}, "starts": []}
+              "repeat": args.repeat, "machine": machine(perf), "launches": {}, "starts": []}
     table = launch_table(str(perf), str(lcirun), args.rounds, args.seconds)
     chosen = [name for name in table if args.only in name]
 

@@ -18,6 +18,7 @@ import statistics
 import sys
 
 import compare_report  # keeps its table in the same file
+import measure
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -169,8 +170,7 @@ def report(data):
         "# Results", "",
         "Written by `python3 bench/report.py`; measured by", "",
         "```sh", data["command"].strip(), "```", "",
-        f"Machine: {m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux "
-        f"{m['kernel']}, {m['compiler']}.",
+        f"Machine: {measure.described(m)}, {m['compiler']}.",
         f"Each configuration was launched {data['repeat']} times, in turns with all others, each "
         "limit right before what is compared with it; figures and ratios are **medians** of the "
         "launches [smallest–largest]; of a latency a launch gives the median of many short rounds, each "

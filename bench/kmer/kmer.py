@@ -21,7 +21,6 @@ import pathlib
 import platform
 import re
 import shutil
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -44,15 +43,10 @@ class Launcher(compare_run.Launcher):
     histogram = None
 
     def once(self, variant):
-        try:
-            done = subprocess.run(variant.command, env={**self.environment, **variant.environment},
-                                  capture_output=True, timeout=compare_run.PATIENCE, check=False)
-        except subprocess.TimeoutExpired:
-            raise RuntimeError(f"not done after {compare_run.PATIENCE} s") from None
-        said = done.stderr.decode(errors="replace")
-        if done.returncode != 0:
-            raise RuntimeError(f"exit status {done.returncode}: {said[-200:]}")
-        seen = hashlib.sha256(done.stdout).hexdigest()
+        job, histogram, said = compare_run.output_of(variant.command, {**self.environment, **variant.environment})
+        if job.returncode != 0:
+            raise RuntimeError(f"exit status {job.returncode}: {said[-200:]}")
+        seen = hashlib.sha256(histogram.encode()).hexdigest()
         self.histogram = self.histogram or seen
         if seen != self.histogram:
             raise RuntimeError("another histogram than the first launch")
@@ -130,7 +124,8 @@ def main():
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps({
         "command": "bash bench/kmer.sh " + " ".join(sys.argv[1:]), "date": datetime.date.today().isoformat(),
-        "host": platform.node(), "machine": measure.machine(), "versions": compare_run.versions(),
+        "host": platform.node(), "machine": measure.machine(build / "bench" / "lci_perf"),
+        "versions": compare_run.versions(),
         "repeat": args.repeat, "missing": missing,
         "disturbed": {"repeated": launch.disturbed, "kept": launch.kept_disturbed},
         "figures": {f.key: compare_run.describe(f) for f in all_figures}, "launches": launches, "failed": failed},

@@ -139,16 +139,38 @@ class Report(unittest.TestCase):
         self.assertEqual({key for key, _ in both.figures()}, {"putsignal", "another"})
         self.assertEqual(both.median("another", "UCX", 8), both.median("putsignal", "UCX", 8))
 
-    def test_another_machine_has_columns_of_its_own(self):
-        other = json.loads(json.dumps(MEASURED))
-        other["machine"]["processor"] = "Another CPU"
-        text = compare_report.section(Comparison(MEASURED), other=Comparison(other))
+    def test_each_other_machine_has_columns_of_its_own(self):
+        others = [json.loads(json.dumps(MEASURED)) for _ in range(2)]
+        for other, name in zip(others, ("Another CPU", "A third CPU")):
+            other["machine"] |= {"processor": name, "cores": 16}
+        text = compare_report.section(Comparison(MEASURED), others=[Comparison(o) for o in others])
         header = next(line for line in text.splitlines() if line.startswith("| what | LCI |"))
-        self.assertIn("| LCI's figure, Another CPU | ratio, Another CPU | aim |", header)
+        self.assertIn("| LCI's figure, Another CPU, 16 cores | ratio, Another CPU, 16 cores "
+                      "| LCI's figure, A third CPU, 16 cores | ratio, A third CPU, 16 cores | aim |", header)
         row = text.splitlines()[text.splitlines().index(header) + 2]
         self.assertEqual(row.count("|"), header.count("|"))
         cells = [cell.strip() for cell in row.split("|")]
-        self.assertEqual((cells[4], cells[6]), (cells[7], cells[8]))  # the same figures on both
+        # The same figures on all.
+        self.assertEqual((cells[4], cells[6]), (cells[7], cells[8]))
+        self.assertEqual((cells[4], cells[6]), (cells[9], cells[10]))
+
+    def test_a_figure_that_only_another_machine_has_is_a_row(self):
+        other = json.loads(json.dumps(MEASURED).replace('"putsignal"', '"another"'))
+        other["figures"]["another"]["title"] = "a figure of many cores"
+        rows = list(compare_report.ratio_rows(Comparison(MEASURED), [Comparison(other)]))
+        own, elsewhere = rows[0], next(row for row in rows if row[0].startswith("a figure of many cores"))
+        self.assertEqual((own[6], own[7]), ("–", "–"))
+        self.assertEqual(elsewhere[3:6], ("–", "–", "–"))
+        self.assertEqual((elsewhere[6], elsewhere[7]), (own[3], own[5]))
+
+    def test_a_machine_is_described_with_its_caches_and_hand_off(self):
+        m = {"processor": "A CPU", "cores": 4, "memory_gib": 8, "kernel": "6", "caches": "L1 32K, L2 1024K",
+             "handoff_ns": {"median": 90, "min": 60, "max": 250}}
+        self.assertEqual(measure.described(m),
+                         "A CPU, 4 cores (L1 32K, L2 1024K), hand-off 90 ns [60–250], 8 GiB, Linux 6")
+        for name in ("caches", "handoff_ns"):  # files of before
+            del m[name]
+        self.assertEqual(measure.described(m), "A CPU, 4 cores, 8 GiB, Linux 6")
 
     def test_a_section_takes_the_place_of_the_old_one(self):
         section = compare_report.section(Comparison(MEASURED))

@@ -5,12 +5,23 @@ import pathlib
 import random
 import shutil
 import tempfile
+import time
 import unittest
+from unittest import mock
 
+import compare_configs
 import compare_run
 import kmer
 
 BUILD = pathlib.Path(os.environ["LCI_BUILD"])
+
+
+def is_alive(pid):
+    """Whether it runs: not if only its exit status is left."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 class Kmer(unittest.TestCase):
@@ -30,6 +41,18 @@ class Kmer(unittest.TestCase):
         self.assertIsNotNone(launch.histogram)
         for entry in launches:
             self.assertGreater(entry["median"], 0)
+
+    def test_a_launch_that_hangs_is_ended_with_its_processes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "pid"
+            hangs = compare_configs.Variant("a", "mpich", ("sh", "-c", f"sleep 60 & echo $! > {file}; wait"))
+            with mock.patch.object(compare_run, "PATIENCE", 1), self.assertRaisesRegex(RuntimeError, "not done after"):
+                kmer.Launcher(attempts=1).once(hangs)
+            pid = file.read_text().strip()
+        end = time.monotonic() + 10  # the signal was sent; when it takes effect is the system's affair
+        while is_alive(pid) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertFalse(is_alive(pid))
 
 
 if __name__ == "__main__":
