@@ -93,13 +93,11 @@ def versions():
     """Package versions of the peers that are installed."""
     out = {}
     for peer, packages in compare_configs.PACKAGES.items():
-        asked = subprocess.run(["dpkg-query", "-W", "-f=${Version}", packages.split()[-1]],
-                               capture_output=True, text=True, check=False)
-        if asked.returncode == 0:
-            out[peer] = asked.stdout
-    commit = subprocess.run(["git", "-C", str(measure.ROOT), "describe", "--always", "--dirty"],
-                            capture_output=True, text=True, check=False)
-    return {"lci": commit.stdout.strip() or "unknown", **out}
+        version = measure.output_of("dpkg-query", "-W", "-f=${Version}", packages.split()[-1])
+        if version:
+            out[peer] = version
+    return {"lci": measure.output_of("git", "-C", str(measure.ROOT), "describe", "--always", "--dirty") or "unknown",
+            **out}
 
 
 def missing_peers(build):

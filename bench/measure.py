@@ -167,6 +167,15 @@ def clean_build_seconds():
         return time.monotonic() - begin
 
 
+def output_of(*command):
+    """What a command prints; empty if it fails, or is not installed."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
 def caches():
     """Sizes of the first core's caches for data, from the nearest: "L1 48K, L2 2048K, L3 32768K"."""
     sizes = {}
@@ -195,10 +204,6 @@ def machine(perf):
             model = line.split(":", 1)[1].strip()
             break
     memory = pathlib.Path("/proc/meminfo").read_text().split()[1]
-    try:
-        compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=False).stdout
-    except FileNotFoundError:
-        compiler = ""
     handoff = json.loads(subprocess.run([str(perf), "floor", "handoff", "--json"], text=True, capture_output=True,
                                         timeout=60, check=True).stdout)
     return {
@@ -209,7 +214,7 @@ def machine(perf):
         "handoff_ns": {key: round(handoff[key]) for key in ("median", "min", "max")},
         "memory_gib": round(int(memory) / 2**20),
         "kernel": platform.release(),
-        "compiler": compiler.splitlines()[0] if compiler else "unknown",
+        "compiler": next(iter(output_of("c++", "--version").splitlines()), "unknown"),
         "load": os.getloadavg()[0],
     }
 
