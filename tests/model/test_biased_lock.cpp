@@ -107,7 +107,7 @@ struct modelled_process {
     if (is_barrier) buffers.empty_all();
     scheduler::step();
   }
-  static uintptr_t this_thread() { return scheduler::number() + 1; }
+  static uintptr_t this_thread() { return (scheduler::number() + 1) * 8; }
 };
 
 /// One fiber uses the lock often enough to become its owner, several times; the others sometimes.
