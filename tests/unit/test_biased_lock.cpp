@@ -10,13 +10,7 @@
 #include "lib/concurrent/biased_lock.hpp"
 #include "tests/support/testing.hpp"
 
-namespace {
-
-constexpr int enough_for_a_bias = 40;
-
-void take_often(lci::biased_lock& lock) {
-  for (int i = 0; i < enough_for_a_bias; ++i) std::lock_guard guard(lock);
-}
+namespace lci_test {
 
 /// What an interrupted thread does not see: a function that runs right after one of its loads.
 struct interruption {
@@ -27,7 +21,7 @@ struct interruption {
     run();
   }
 };
-interruption next_interruption;
+inline interruption next_interruption;
 
 template <class T>
 struct interruptible {
@@ -42,6 +36,19 @@ struct interruptible {
   T exchange(T v, std::memory_order) { return std::exchange(value, v); }
   T value{};
 };
+
+}  // namespace lci_test
+
+namespace {
+
+using lci_test::interruptible;
+using lci_test::next_interruption;
+
+constexpr int enough_for_a_bias = 40;
+
+void take_often(lci::biased_lock& lock) {
+  for (int i = 0; i < enough_for_a_bias; ++i) std::lock_guard guard(lock);
+}
 
 /// Threads by turns: the test says which one runs.
 struct chosen_thread {
