@@ -61,8 +61,20 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
       after_send(*lane);
       return errorcode_t::done;
     }
+    if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_line)
+      return inject_among_threads(*lane, peer, head, payload, size);
   }
   return inject_slowly(peer, head, payload, size);
+}
+
+inline void device::push_short(out_lane& lane, message_head head, const void* payload, size_t size) {
+  if (size == 0)
+    lane.push_head(head);
+  else if (size <= out_lane::most_behind_head)
+    lane.push_slot(head, payload, size);
+  else
+    lane.push_line(head, payload, size);
+  after_send(lane);
 }
 
 // To an external peer, or by a thread that has no lane of its own.
@@ -73,18 +85,13 @@ errorcode_t device::inject_among_threads(out_lane& lane, int peer, message_head 
   if (LCI_UNLIKELY(!may_use(lane, peer))) return errorcode_t::retry_lock;
   if (context_.is_external(peer) && context_.has_failed(peer)) return errorcode_t::fatal;
   if (LCI_UNLIKELY(!lane.has_room())) return no_room(lane, peer);
-  return inject_other_size(lane, head, payload, size);
+  push_short(lane, head, payload, size);
+  return errorcode_t::done;
 }
 
 // A separate function: inlined it would make inject() save registers.
 errorcode_t device::inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size) {
-  if (size == 0)
-    lane.push_head(head);
-  else if (size <= out_lane::most_behind_head)
-    lane.push_slot(head, payload, size);
-  else
-    lane.push_line(head, payload, size);
-  after_send(lane);
+  push_short(lane, head, payload, size);
   return errorcode_t::done;
 }
 

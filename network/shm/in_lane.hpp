@@ -9,7 +9,7 @@
 
 #include "lib/base/cpu.hpp"
 #include "lib/base/ticks.hpp"
-#include "lib/concurrent/spinlock.hpp"
+#include "lib/concurrent/biased_lock.hpp"
 #include "network/shm/layout.hpp"
 
 namespace lci::network::shm {
@@ -85,7 +85,7 @@ class alignas(cache_line) in_lane {
     head_.store(uint64_t{1} << 31, std::memory_order_relaxed);
   }
 
-  spinlock lock;
+  biased_lock lock;
   /// What consumed() was when the device last looked for silent lanes. Under the device's lock.
   static constexpr uint64_t never_sorted = ~uint64_t{0};
   uint64_t consumed_at_sort = never_sorted;

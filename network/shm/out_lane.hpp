@@ -15,7 +15,7 @@
 #include "lib/base/copy_small.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/base/ticks.hpp"
-#include "lib/concurrent/spinlock.hpp"
+#include "lib/concurrent/biased_lock.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/layout.hpp"
 
@@ -176,7 +176,7 @@ class alignas(cache_line) out_lane {
   }
 
   const bool shared_by_threads;  // if so, the lane is used under `lock`
-  spinlock lock;
+  biased_lock lock;
   int target = -1;  // the rank of the job that it leads to; set by the maker
 
  private:

@@ -77,6 +77,15 @@ CCS_PARTS = {
     "poll_4_16": ("CCS_poll, 16 messages with 4 arguments", BATCH),
 }
 
+# of tests/perf/count_rpc.cpp: calls of lci/rpc.hpp without arguments, over shared memory
+RPC_PARTS = {
+    "rpc_post": ("post a call with a future", 2 * BATCH),
+    "rpc_serve": ("progress until one call is executed and answered", BATCH),
+    "rpc_serve_16": ("progress until 16 calls are executed and answered", BATCH),
+    "rpc_take_result": ("get the result, with progress", 2 * BATCH),
+    "rpc_idle": ("progress that finds nothing", BATCH),
+}
+
 
 def inclusive_costs(text):
     """Instructions of each part_* function with all it calls, from callgrind's output."""
@@ -150,11 +159,12 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--v1", action="store_true", help="PROGRAM is count_v1")
     parser.add_argument("--ccs", action="store_true", help="PROGRAM is count_ccs")
+    parser.add_argument("--rpc", action="store_true", help="PROGRAM is count_rpc")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--check", action="store_true", help="exit code 1 above a budget")
     args = parser.parse_args()
-    if args.v1 or args.ccs:
-        parts = V1_PARTS if args.v1 else CCS_PARTS
+    if args.v1 or args.ccs or args.rpc:
+        parts = V1_PARTS if args.v1 else CCS_PARTS if args.ccs else RPC_PARTS
         print(layer_table(count(args.program, parts), parts))
         return 0
     counted = count(args.program)

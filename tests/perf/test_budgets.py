@@ -54,6 +54,14 @@ class Budgets(unittest.TestCase):
             with self.subTest(call=call):
                 self.assertLessEqual(counted[call] - counted[core], most)
 
+    def test_a_null_call_of_rpc_takes_few_instructions(self):
+        """Polls of sockets are included, which take more here than without callgrind."""
+        counted = count.count(os.environ["COUNT_RPC"], count.RPC_PARTS)
+        print("\n" + count.layer_table(counted, count.RPC_PARTS), flush=True)
+        for part, most in (("rpc_post", 720), ("rpc_serve_16", 1350), ("rpc_take_result", 950)):
+            with self.subTest(part=part):
+                self.assertLessEqual(counted[part], most)
+
     def test_the_count_is_of_the_library_not_of_an_empty_loop(self):
         for part, instructions in self.counted.items():
             with self.subTest(part=part):

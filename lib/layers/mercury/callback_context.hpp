@@ -6,7 +6,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "lib/concurrent/spinlock.hpp"
+#include "lib/concurrent/biased_lock.hpp"
 #include "lib/layers/mercury/misuse.hpp"
 
 namespace mercury {
@@ -45,7 +45,7 @@ class completion_queue {
   bool is_empty() const { return is_empty_.load(std::memory_order_acquire); }
 
  private:
-  lci::spinlock lock_;
+  lci::biased_lock lock_;
   completion* first_ = nullptr;
   completion* last_ = nullptr;
   std::atomic<bool> is_empty_{true};  // read without the lock

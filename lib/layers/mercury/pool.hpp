@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/concurrent/spinlock.hpp"
+#include "lib/concurrent/biased_lock.hpp"
 
 namespace mercury {
 
@@ -85,7 +85,7 @@ class pool {
     --in_use_;
   }
 
-  mutable lci::spinlock lock_;
+  mutable lci::biased_lock lock_;
   std::vector<std::unique_ptr<T>> all_;
   std::vector<T*> free_;
   size_t in_use_ = 0;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <mutex>
 
+#include "lib/concurrent/biased_lock.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
-#include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/mercury/call.hpp"
 #include "lib/layers/mercury/functions.hpp"
 #include "lib/layers/mercury/lane.hpp"
@@ -39,7 +39,7 @@ class call_queue {
   bool is_empty() const { return is_empty_.load(std::memory_order_acquire); }
 
  private:
-  lci::spinlock lock_;
+  lci::biased_lock lock_;
   call* first_ = nullptr;
   call* last_ = nullptr;
   std::atomic<bool> is_empty_{true};  // read without the lock

@@ -5,12 +5,15 @@
 
 using na::operation;
 
-bool na_class::advance() {
+bool na_class::advance(unsigned most) {
   waiting.post_some(*this);
   unexpected.report_some();
   direct.pay_some();
   try {
-    return lci::progress_x().runtime(runtime).device(device)().is_done();
+    const auto poll = lci::progress_x().runtime(runtime).device(device);
+    for (; most > 1; --most)
+      if (poll().is_done()) return true;
+    return poll().is_done();
   } catch (const lci::peer_failure_error& e) {
     forget_failed(e);
     return true;

@@ -34,12 +34,14 @@ struct na_class {
 
   /// One round of progress. The failure of a peer makes its addresses stale, and is no exception. Returns whether
   /// anything happened.
-  bool progress() {
+  bool progress() { return progress(1); }
+  /// Up to `most` rounds, until anything has happened.
+  bool progress(unsigned most) {
     if (!attended.load(std::memory_order_relaxed)) attended.store(true, std::memory_order_relaxed);
-    return advance();
+    return advance(most);
   }
   /// The same, for the thread of `neglected`.
-  bool advance();
+  bool advance(unsigned most = 1);
   /// Makes the addresses of a peer stale whose failure a wait of the core has reported.
   void forget_failed(const lci::peer_failure_error& e);
   /// Completes the operation: adds it to its context's queue.

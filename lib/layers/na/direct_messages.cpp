@@ -11,6 +11,17 @@
 
 namespace na {
 
+namespace {
+/// The context for which the thread is in NA_Direct_poll().
+constinit thread_local const na_context_t* polled_here __attribute__((tls_model("initial-exec"))) = nullptr;
+}  // namespace
+
+/// A scope of NA_Direct_poll().
+struct inside_poll {
+  explicit inside_poll(const na_context_t* c) { polled_here = c; }
+  ~inside_poll() { polled_here = nullptr; }
+};
+
 direct_messages::direct_messages(na_class& c) : lci::comp_impl_t(in_place()), class_(c), departures_(*this) {}
 
 void direct_messages::open() {
@@ -40,7 +51,8 @@ void direct_messages::signal(lci::status_t status) {
   if ((tag & (answer_bit | more_bit)) == answer_bit) peers_[static_cast<uint32_t>(status.rank)].count_answer();
   if (receiver_ != nullptr) {
     receiver_->on_message(source, tag, status.buffer, status.size);
-    context_->end_round();
+    // In NA_Direct_poll() this thread is the only one that waits for the context.
+    if (LCI_UNLIKELY(polled_here != context_)) context_->end_round();
   } else {
     const char* const begin = static_cast<const char*>(status.buffer);
     try {
@@ -239,9 +251,12 @@ na_return_t NA_Direct_queue(na_class_t* na_class, na_context_t* context, na_cb_t
 
 void NA_Direct_wake(na_context_t* context) { context->end_round(); }
 
-na_return_t NA_Direct_poll(na_class_t* na_class, na_context_t* context) {
+na_return_t NA_Direct_poll(na_class_t* na_class, na_context_t* context, unsigned most) {
   return na::guarded("NA_Direct_poll", [&] {
-    if (!context->any()) na_class->progress();
+    if (!context->any()) {
+      const na::inside_poll mark(context);
+      na_class->progress(most);
+    }
     return context->any() ? NA_SUCCESS : NA_TIMEOUT;
   });
 }

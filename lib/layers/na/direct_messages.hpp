@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/concurrent/biased_lock.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/na/addresses.hpp"
 #include "lib/layers/na/direct.hpp"
@@ -104,7 +105,7 @@ class direct_messages final : public lci::comp_impl_t {
   na_class& class_;
   departures departures_;
   std::unique_ptr<peer[]> peers_;
-  lci::spinlock lock_;                   // held during calls of the receiver
+  lci::biased_lock lock_;                // held during calls of the receiver
   direct_receiver* receiver_ = nullptr;  // under lock_
   na_context* context_ = nullptr;        // under lock_
   std::vector<early> early_;             // under lock_: messages without a receiver

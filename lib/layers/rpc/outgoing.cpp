@@ -27,6 +27,7 @@ outgoing::outgoing(engine_core& e, uint32_t number)
 void outgoing::begin(const remote_function* f, na_addr_t peer) {
   function_ = f;
   peer_ = peer;
+  may_continue_.store(true, std::memory_order_relaxed);
   awaited_from_.store(f != nullptr ? peer : NA_ADDR_NULL, std::memory_order_relaxed);
   awaited_.store(++cookie_, std::memory_order_release);
   // NA checks the peer's address when it sends: either it finds that the peer has disconnected, or on_departure() finds
@@ -228,7 +229,9 @@ void outgoing::add_part(const response_header& h, const char* payload) {
 void outgoing::end(outcome o) {
   outcome_ = o;
   if (LCI_UNLIKELY(has_timer.load(std::memory_order_acquire))) owner.remove_timer(*this);  // A1: see expire_timers()
-  continuation* const waiting = state_.exchange(&done_mark, std::memory_order_acq_rel);    // D1
+  if (LCI_LIKELY(!may_continue_.load(std::memory_order_relaxed)))
+    return state_.store(&done_mark, std::memory_order_release);                          // D1
+  continuation* const waiting = state_.exchange(&done_mark, std::memory_order_acq_rel);  // D1
   if (waiting != nullptr) owner.soon(waiting);
 }
 

@@ -46,6 +46,8 @@ class outgoing final : public call {
   outgoing(engine_core& e, uint32_t number);
 
   void begin(const remote_function* f, na_addr_t peer);
+  /// The caller waits for the call itself, and will not use notify().
+  void expect_no_continuation() { may_continue_.store(false, std::memory_order_relaxed); }
   /// See engine_core::take_call_to_post().
   void begin_posting() { is_posting_.store(true, std::memory_order_relaxed); }
   void end_posting() { is_posting_.store(false, std::memory_order_release); }      // R2: pairs with A2
@@ -155,6 +157,7 @@ class outgoing final : public call {
   std::atomic<uint64_t> awaited_{0};  // cookie of the call while it has not ended, else 0
   std::atomic<na_addr_t> awaited_from_{NA_ADDR_NULL};
   std::atomic<continuation*> state_{nullptr};  // null, the continuation to run at the end, or done_mark()
+  std::atomic<bool> may_continue_{true};  // see expect_no_continuation(); a thread that ends the call may miss it
   std::atomic<uint32_t> refs_{0};
   std::atomic<bool> is_posting_{false};
   struct freeing : continuation {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "lib/concurrent/spinlock.hpp"
+#include "lib/concurrent/biased_lock.hpp"
 
 namespace lci::rpc::detail {
 
@@ -40,7 +40,7 @@ class work_queue {
   bool is_empty() const { return first_.load(std::memory_order_acquire) == nullptr; }
 
  private:
-  lci::spinlock lock_;
+  lci::biased_lock lock_;
   std::atomic<T*> first_{nullptr};  // written under the lock
   T* last_ = nullptr;               // under the lock
 };
