@@ -141,29 +141,30 @@ void move(move_function f, void* src, size_t src_n, CCS_datadesc_t src_desc, voi
 }
 
 void remote_memory() {
-  static std::vector<unsigned char> here(room, 1);
+  // Page-aligned, like the memory at process 1: on AMD EPYC the kernel copies to other addresses at a quarter of the
+  // rate.
+  alignas(4096) static unsigned char here[room];
+  std::memset(here, 1, room);
   for (const size_t size : {size_t{8}, size_t{1024}, size_t{8192}, size_t{65536}, size_t{1} << 20, size_t{4} << 20}) {
     const long n = size <= 8192 ? 20000 : static_cast<long>((size_t{400} << 20) / size / 8);
     const std::string text = std::to_string(size);
     const bool small = size == 8;
     const double scale = small ? 1e9 : -1e-6 * static_cast<double>(size);
     const char* const unit = small ? "ns" : "MB/s";
-    measure("put " + text, n, scale, unit, [&](long k) {
-      one_by_one(k, [&] { move(CCS_put, here.data(), size, CCS_DATA8, window, size, CCS_DATA8); });
-    });
+    measure("put " + text, n, scale, unit,
+            [&](long k) { one_by_one(k, [&] { move(CCS_put, here, size, CCS_DATA8, window, size, CCS_DATA8); }); });
     measure("core put " + text, n, scale, unit, [&](long k) {
       core_one_by_one(k, [&](lci::comp_t done) {
-        return lci::post_put_x(1, here.data(), size, done, 0, core_window)
+        return lci::post_put_x(1, here, size, done, 0, core_window)
             .comp_semantic(lci::comp_semantic_t::remote)
             .allow_retry(false)();
       });
     });
-    measure("get " + text, n, scale, unit, [&](long k) {
-      one_by_one(k, [&] { move(CCS_get, window, size, CCS_DATA8, here.data(), size, CCS_DATA8); });
-    });
+    measure("get " + text, n, scale, unit,
+            [&](long k) { one_by_one(k, [&] { move(CCS_get, window, size, CCS_DATA8, here, size, CCS_DATA8); }); });
     measure("core get " + text, n, scale, unit, [&](long k) {
       core_one_by_one(k, [&](lci::comp_t done) {
-        return lci::post_get_x(1, here.data(), size, done, 0, core_window).allow_retry(false)();
+        return lci::post_get_x(1, here, size, done, 0, core_window).allow_retry(false)();
       });
     });
   }
@@ -296,8 +297,8 @@ int main(int argc, char** argv) {
   check(CCS_malloc_symmetric(room, &memory));
   window = static_cast<unsigned char*>(memory);
   std::memset(window, 0, room);
-  std::vector<unsigned char> core_memory(room);
-  lci::mr_t mr = lci::register_memory(core_memory.data(), room);
+  alignas(4096) static unsigned char core_memory[room];
+  lci::mr_t mr = lci::register_memory(core_memory, room);
   const lci::rmr_t mine = lci::get_rmr(mr);
   lci::rmr_t all[2];
   lci::allgather(&mine, all, sizeof mine);

@@ -10,25 +10,30 @@
 
 namespace lci {
 
-/// Which way a thread's next large copy goes: one between the same places as the copy before goes the other way,
-/// because the bytes that were copied last are still in the caches. Others go upwards. One for each thread; not thread-safe.
+/// The order of a large copy's bytes. `usual`: that of memmove().
+enum class copy_order { usual, up, down };
+
+/// The order of a thread's next large copy. One between the same places as the copy before goes the other way, because
+/// the bytes that were copied last are still in the caches. One for each thread; not thread-safe.
 class copy_direction {
  public:
-  bool goes_down(const void* to, const void* from) {
-    down_ = to == to_ && from == from_ && !down_;
+  copy_order next(const void* to, const void* from) {
+    order_ = to != to_ || from != from_   ? copy_order::usual
+             : order_ == copy_order::down ? copy_order::up
+                                          : copy_order::down;
     to_ = to;
     from_ = from;
-    return down_;
+    return order_;
   }
 
  private:
   const void* to_ = nullptr;
   const void* from_ = nullptr;
-  bool down_ = false;
+  copy_order order_ = copy_order::usual;
 };
 
 /// memmove() of any size, for copies by a program's puts and gets, which are often repeated between the same buffers.
-/// Above largest_usual bytes, which fit in the first cache twice, the order of the bytes changes as copy_direction says.
+/// Above largest_usual bytes, which fit in the first cache twice, copy_direction decides the order of the bytes.
 class large_copy {
  public:
   static constexpr size_t largest_usual = size_t{16} << 10;
@@ -38,7 +43,7 @@ class large_copy {
   }
   /// Copies `size` bytes, the last piece first. The ranges must not overlap.
   static void copy_down(void* to, const void* from, size_t size) {
-    const size_t piece = size < fewest_in_long ? short_piece : long_piece;
+    const size_t piece = piece_of(size);
     auto* const dest = static_cast<std::byte*>(to);
     const auto* const src = static_cast<const std::byte*>(from);
     while (size > 0) {
@@ -47,21 +52,31 @@ class large_copy {
       std::memcpy(dest + size, src + size, n);
     }
   }
+  /// Copies `size` bytes, the first piece first. The ranges must not overlap. A memcpy() of the whole may go downwards:
+  /// that of glibc 2.36 does where both ranges have the same place in their pages, from 512 KiB on on AMD EPYC.
+  static void copy_up(void* to, const void* from, size_t size) {
+    const size_t piece = piece_of(size);
+    auto* const dest = static_cast<std::byte*>(to);
+    const auto* const src = static_cast<const std::byte*>(from);
+    for (size_t at = 0; at < size; at += piece) std::memcpy(dest + at, src + at, std::min(size - at, piece));
+  }
 
  private:
-  // Pieces are copied upwards, as that is what memcpy() is fastest at. The shorter they are, the more of the copy before
-  // is found again in the first cache; the longer, the less they cost.
+  // Each piece is copied upwards, as that is what memcpy() is fastest at. The shorter they are, the more of the copy
+  // before is found again in the first cache; the longer, the less they cost.
   static constexpr size_t short_piece = size_t{8} << 10;
   static constexpr size_t long_piece = size_t{16} << 10;
   static constexpr size_t fewest_in_long = size_t{128} << 10;
 
-  /// False: the copy goes upwards, and was not done.
+  static size_t piece_of(size_t size) { return size < fewest_in_long ? short_piece : long_piece; }
+
+  /// False: nothing was copied, as the order is the usual one, or the ranges overlap.
   LCI_NOINLINE static bool copy_by_pieces(void* to, const void* from, size_t size) {
     static constinit thread_local copy_direction mine;
-    const bool down = mine.goes_down(to, from);
+    const copy_order order = mine.next(to, from);
     const uintptr_t distance = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from);
-    if (!down || distance < size || -distance < size) return false;
-    copy_down(to, from, size);
+    if (order == copy_order::usual || distance < size || -distance < size) return false;
+    order == copy_order::down ? copy_down(to, from, size) : copy_up(to, from, size);
     return true;
   }
 };

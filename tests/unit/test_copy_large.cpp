@@ -7,6 +7,7 @@
 #include "lib/base/copy_large.hpp"
 
 using lci::copy_direction;
+using lci::copy_order;
 using lci::large_copy;
 
 namespace {
@@ -22,13 +23,13 @@ std::vector<unsigned char> numbered(size_t n, unsigned first) {
 TEST_CASE("a copy between the same places goes the other way than the one before", "[copy_large]") {
   copy_direction way;
   char a = 0, b = 0, c = 0;
-  CHECK_FALSE(way.goes_down(&a, &b));
-  CHECK(way.goes_down(&a, &b));
-  CHECK_FALSE(way.goes_down(&a, &b));
-  CHECK(way.goes_down(&a, &b));
-  CHECK_FALSE(way.goes_down(&a, &c));  // another source
-  CHECK_FALSE(way.goes_down(&b, &c));  // another target
-  CHECK(way.goes_down(&b, &c));
+  CHECK(way.next(&a, &b) == copy_order::usual);
+  CHECK(way.next(&a, &b) == copy_order::down);
+  CHECK(way.next(&a, &b) == copy_order::up);
+  CHECK(way.next(&a, &b) == copy_order::down);
+  CHECK(way.next(&a, &c) == copy_order::usual);  // another source
+  CHECK(way.next(&b, &c) == copy_order::usual);  // another target
+  CHECK(way.next(&b, &c) == copy_order::down);
 }
 
 TEST_CASE("copies of any size are complete in both directions", "[copy_large]") {
@@ -37,6 +38,10 @@ TEST_CASE("copies of any size are complete in both directions", "[copy_large]") 
     INFO(size << " bytes");
     std::vector<unsigned char> from = numbered(size + 2, 1), to(size + 2, 0);
     large_copy::copy_down(to.data() + 1, from.data() + 1, size);
+    CHECK(std::memcmp(to.data() + 1, from.data() + 1, size) == 0);
+    CHECK((to.front() == 0 && to.back() == 0));
+    from = numbered(size + 2, 77);
+    large_copy::copy_up(to.data() + 1, from.data() + 1, size);
     CHECK(std::memcmp(to.data() + 1, from.data() + 1, size) == 0);
     CHECK((to.front() == 0 && to.back() == 0));
     for (unsigned turn = 2; turn < 5; ++turn) {  // up and down

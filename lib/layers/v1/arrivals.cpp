@@ -100,6 +100,11 @@ lci::rcomp_t remote_handle(uintptr_t remote_completion) {
   return static_cast<lci::rcomp_t>(remote_completion);
 }
 
+handler_functions::handler_functions()
+    : of_(static_cast<std::atomic<LCI_handler_t>*>(std::calloc(n_tags, sizeof(std::atomic<LCI_handler_t>)))) {
+  if (of_ == nullptr) throw std::bad_alloc();
+}
+
 arrival_ports::port::port(arrival_ports& all, role what) : all_(all), role_(what) {
   attr.am_in_place = what == role::in_place || what == role::steps;
   attr.zero_copy_am = what == role::packets;
@@ -115,18 +120,15 @@ void arrival_ports::port::signal(lci::status_t s) {
 }
 
 void arrival_ports::on_short(void* context, int rank, const void* data, size_t size, lci::tag_t tag) {
-  // The most common message: a short one of a word, for a handler. The bits above the id are those of its kind, which are
-  // 0; with those of other kinds there is no function.
-  static_assert(tag_of(arrival::immediate) == 0);
-  thread_state* const mine = detail::tls_state;
-  const uint64_t id = tag >> tag_bits;
-  const LCI_handler_t function = static_cast<const arrival_ports*>(context)->functions_.get(id);
+  // The most common message: a short one of a word, for a handler, in a thread without a bell.
+  static_assert(tag_of(arrival::immediate) == 0);  // so its tag consists of the endpoint's id and the program's tag
+  thread_state* const mine = detail::tls_without_bell;
+  const LCI_handler_t function = static_cast<const arrival_ports*>(context)->functions_.of(tag);
   // One after the other: combined in one condition, they would be computed without branches.
   if (LCI_UNLIKELY(function == nullptr)) return on_other(context, rank, data, size, tag);
   if (LCI_UNLIKELY(size != 8)) return on_other(context, rank, data, size, tag);
   if (LCI_UNLIKELY(mine == nullptr)) return on_other(context, rank, data, size, tag);
-  if (LCI_UNLIKELY(mine->bell != nullptr)) return on_other(context, rank, data, size, tag);
-  add_one(mine->of_id[id].delivered);
+  add_one(mine->of_id[static_cast<uint32_t>(tag) >> tag_bits].delivered);
   uint64_t word;
   std::memcpy(&word, data, sizeof word);
   function(short_request(rank, user_tag_of(tag), word));
@@ -169,7 +171,7 @@ void arrival_ports::add(LCI_endpoint_s* endpoint) {
   {
     std::lock_guard guard(mutex_);
     endpoints_.put(endpoint->id, endpoint);
-    functions_.put(endpoint->id, endpoint->default_comp->function);
+    functions_.set(endpoint->id, endpoint->default_comp->function);
     for (size_t i = 0; i < early_.size();) {
       if (id_of(early_[i].status.tag) != endpoint->id) {
         ++i;
@@ -186,7 +188,7 @@ void arrival_ports::add(LCI_endpoint_s* endpoint) {
 }
 
 void arrival_ports::remove(LCI_endpoint_s* endpoint) {
-  functions_.put(endpoint->id, nullptr);
+  functions_.set(endpoint->id, nullptr);
   endpoints_.put(endpoint->id, nullptr);
 }
 

@@ -3,8 +3,10 @@
 
 #include <lci.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <mutex>
 #include <vector>
 
@@ -24,6 +26,29 @@ void arrive(comp& to, const lci::status_t& status);
 /// The remote completion handle for a completion object of the target, which the program names by its number there. The
 /// target looks the handle up, and reports an error if it has no such object. Throws if no rank can have that number.
 lci::rcomp_t remote_handle(uintptr_t remote_completion);
+
+/// The functions of endpoints that deliver to a handler, by the kind and id of a message's tag. An array for all tags,
+/// so that on_short() needs no comparison; the system supplies its pages when they are used. Thread-safe.
+class handler_functions {
+ public:
+  handler_functions();
+  ~handler_functions() { std::free(of_); }
+  handler_functions(const handler_functions&) = delete;
+  handler_functions& operator=(const handler_functions&) = delete;
+
+  /// Null if there is none: for all tags but those of short messages.
+  LCI_handler_t of(lci::tag_t tag) const {
+    return of_[static_cast<uint32_t>(tag) >> tag_bits].load(std::memory_order_acquire);  // A1
+  }
+  void set(unsigned id, LCI_handler_t function) {
+    of_[id].store(function, std::memory_order_release);  // R1: pairs with A1, as the program has prepared its handler
+  }
+
+ private:
+  static constexpr size_t n_tags = size_t{1} << (32 - tag_bits);
+
+  std::atomic<LCI_handler_t>* const of_;
+};
 
 /// The remote completion handles behind LCI_DEFAULT_COMP_REMOTE, which are the same at all ranks, and the endpoints
 /// that get their messages. A message for an endpoint that does not exist yet is stored. A member of the world.
@@ -82,7 +107,7 @@ class arrival_ports {
   bool keep(port::role role, const lci::status_t& status);
 
   lci::mpmc_array<LCI_endpoint_s*> endpoints_;  // by id
-  lci::mpmc_array<LCI_handler_t> functions_;    // of endpoints that deliver to a handler, by id
+  handler_functions functions_;                 // of endpoints that deliver to a handler
   std::mutex mutex_;
   std::vector<early> early_;  // under mutex_
   lci::comp_t short_handler_;

@@ -22,7 +22,7 @@ struct state_holder {
   thread_state* state = nullptr;
   ~state_holder() {
     if (state == nullptr) return;
-    detail::tls_state = nullptr;
+    detail::tls_state = detail::tls_without_bell = nullptr;
     give_back_records(*state);
     std::lock_guard guard(registry_mutex);
     state->next_idle = idle_states;
@@ -47,7 +47,7 @@ thread_state& detail::adopt_state() {
   }
   guard.unlock();
   holder.state = s;
-  tls_state = s;
+  tls_state = tls_without_bell = s;
   return *s;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "lci/completion.hpp"
 #include "lib/base/cpu.hpp"
@@ -25,19 +26,28 @@ struct thread_state {
   message_counts of_id[max_ids];
   record* free_records = nullptr;
   unsigned n_free_records = 0;
-  lci::comp_impl_t* bell = nullptr;  ///< signalled by deliveries of this thread while it waits
+  lci::comp_impl_t* bell = nullptr;  ///< signalled by deliveries of this thread while it waits; see exchange_bell()
   thread_state* next = nullptr;      // of all states, under the registry's lock
   thread_state* next_idle = nullptr;
 };
 
 namespace detail {
 inline constinit thread_local thread_state* tls_state __attribute__((tls_model("initial-exec"))) = nullptr;
+/// The same, but null while the thread has a bell: a delivery that finds it has nothing to ring.
+inline constinit thread_local thread_state* tls_without_bell __attribute__((tls_model("initial-exec"))) = nullptr;
 [[gnu::cold, gnu::noinline]] thread_state& adopt_state();
 }  // namespace detail
 
 inline thread_state& my_state() {
   thread_state* s = detail::tls_state;
   return LCI_LIKELY(s != nullptr) ? *s : detail::adopt_state();
+}
+
+/// Sets the calling thread's bell. Returns the one that it had.
+inline lci::comp_impl_t* exchange_bell(lci::comp_impl_t* bell) {
+  thread_state& mine = my_state();
+  detail::tls_without_bell = bell == nullptr ? &mine : nullptr;
+  return std::exchange(mine.bell, bell);
 }
 
 inline void add_one(std::atomic<uint64_t>& mine) {

@@ -12,8 +12,8 @@ constexpr double shortest_slice = 0.002, longest_slice = 0.01, slice_of_several 
 /// Rings a bell with each delivery of this thread.
 class ringing {
  public:
-  explicit ringing(lci::comp_impl_t* bell) : before_(std::exchange(my_state().bell, bell)) {}
-  ~ringing() { my_state().bell = before_; }
+  explicit ringing(lci::comp_impl_t* bell) : before_(exchange_bell(bell)) {}
+  ~ringing() { (void)exchange_bell(before_); }
   ringing(const ringing&) = delete;
   ringing& operator=(const ringing&) = delete;
 
