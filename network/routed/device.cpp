@@ -32,9 +32,6 @@ class far_sink final : public event_sink {
   context& context_;
 };
 
-// Only the near network can end a wait, so the far one is polled at least this often.
-constexpr int64_t longest_sleep_us = 1000;
-
 }  // namespace
 
 device::device(context& c, std::unique_ptr<network::device> near, std::unique_ptr<network::device> far)
@@ -65,15 +62,14 @@ int device::poll(event_sink& sink, int max_events) {
   // An approximate counter: increments lost between threads do no harm.
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
   polls_.store(polls, std::memory_order_relaxed);
-  if (polls % polls_between_far_ones != 0) return near;
+  if (polls % polls_between_far_ones != 0) {
+    sleep_.note(near, 0);
+    return near;
+  }
   far_sink of_far(sink, context_);
   const int far = far_->poll(of_far, max_events);
+  sleep_.note(near, far);
   return near < 0 || far < 0 ? std::max(near, far) : near + far;
-}
-
-void device::wait(int64_t timeout_us) { near_->wait(std::min(timeout_us, longest_sleep_us)); }
-void device::park(int64_t timeout_us) {
-  near_->park(watch_.arm() ? timeout_us : std::min(timeout_us, longest_sleep_us));
 }
 
 bool device::flushed() {

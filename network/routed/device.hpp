@@ -6,7 +6,7 @@
 
 #include "network/fabric.hpp"
 #include "network/routed/context.hpp"
-#include "network/routed/far_watch.hpp"
+#include "network/routed/joint_sleep.hpp"
 
 namespace lci::network::routed {
 
@@ -28,9 +28,9 @@ class device final : public network::device {
   errorcode_t post_recv(segment buffer, void* context) override { return far_->post_recv(buffer, context); }
   registration register_memory(void* base, size_t size) override { return far_->register_memory(base, size); }
   void deregister_memory(const registration& reg) override { far_->deregister_memory(reg); }
-  void wait(int64_t timeout_us) override;
-  void park(int64_t timeout_us) override;
-  void unpark() override { near_->unpark(); }
+  void wait(int64_t timeout_us) override { sleep_.wait(timeout_us); }
+  void park(int64_t timeout_us) override { sleep_.park(timeout_us); }
+  void unpark() override { sleep_.unpark(); }
   network::attention attention_of(int peer) override { return way_to(peer).attention_of(peer); }
   bool has_met(int peer) override { return near_->has_met(peer) || far_->has_met(peer); }
   bool flushed() override;
@@ -42,7 +42,7 @@ class device final : public network::device {
 
   context& context_;
   std::unique_ptr<network::device> near_, far_;
-  far_watch watch_{*near_, *far_};  // of park()
+  joint_sleep sleep_{*near_, *far_};
   std::atomic<uint32_t> polls_{0};
 };
 

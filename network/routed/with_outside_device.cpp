@@ -14,7 +14,6 @@ constexpr uint32_t polls_between_outside_ones = 4;
 const uint64_t longest_pause = ticks_in(std::chrono::microseconds(20));
 // Peers that have been silent for so long are polled less often.
 const uint64_t longest_silence = ticks_in(std::chrono::milliseconds(1));
-constexpr int64_t longest_sleep_beside_sockets_us = 1000;
 // Another thread may connect to the first such peer meanwhile.
 constexpr int64_t longest_sleep_without_sockets_us = 20000;
 
@@ -50,9 +49,13 @@ int with_outside_device::poll(event_sink& sink, int max_events) {
   const uint64_t now = cpu_ticks();
   const bool is_busy =
       polls % polls_between_outside_ones == 0 && now - far_event_.load(std::memory_order_relaxed) < longest_silence;
-  if (!is_busy && now - far_polled_.load(std::memory_order_relaxed) < longest_pause) return near;
+  if (!is_busy && now - far_polled_.load(std::memory_order_relaxed) < longest_pause) {
+    sleep_.note(near, 0);
+    return near;
+  }
   far_polled_.store(now, std::memory_order_relaxed);
   const int far = far_->poll(sink, max_events);
+  sleep_.note(near, far);
   if (far > 0) far_event_.store(now, std::memory_order_relaxed);
   return near < 0 || far < 0 ? std::max(near, far) : near + far;
 }
@@ -69,12 +72,12 @@ void with_outside_device::deregister_memory(const registration& reg) {
 }
 
 void with_outside_device::wait(int64_t timeout_us) {
-  near_->wait(context_.is_far_used() ? std::min(timeout_us, longest_sleep_beside_sockets_us) : timeout_us);
+  context_.is_far_used() ? sleep_.wait(timeout_us) : near_->wait(timeout_us);
 }
 
 void with_outside_device::park(int64_t timeout_us) {
   if (!context_.is_far_used()) return near_->park(std::min(timeout_us, longest_sleep_without_sockets_us));
-  near_->park(watch_.arm() ? timeout_us : std::min(timeout_us, longest_sleep_beside_sockets_us));
+  sleep_.park(timeout_us);
 }
 
 bool with_outside_device::flushed() {

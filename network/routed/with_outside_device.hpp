@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "network/common/outside.hpp"
-#include "network/routed/far_watch.hpp"
+#include "network/routed/joint_sleep.hpp"
 #include "network/routed/with_outside.hpp"
 
 namespace lci::network::routed {
@@ -33,7 +33,7 @@ class with_outside_device final : public network::device {
   void deregister_memory(const registration& reg) override;
   void wait(int64_t timeout_us) override;
   void park(int64_t timeout_us) override;
-  void unpark() override { near_->unpark(); }
+  void unpark() override { sleep_.unpark(); }
   network::attention attention_of(int peer) override { return way_to(peer).attention_of(peer); }
   bool has_met(int peer) override { return near_->has_met(peer); }
   bool flushed() override;
@@ -47,7 +47,7 @@ class with_outside_device final : public network::device {
   const with_outside& context_;
   const std::unique_ptr<network::device> near_;
   const std::unique_ptr<outside_device> far_;
-  far_watch watch_{*near_, *far_};  // of park()
+  joint_sleep sleep_{*near_, *far_};
   std::atomic<uint32_t> polls_{0};
   std::atomic<uint64_t> far_polled_{0};  // ticks
   std::atomic<uint64_t> far_event_{0};   // when a poll has found something; ticks

@@ -10,11 +10,6 @@ namespace io_server {
 
 namespace {
 
-// Bytes of a piece. In shared memory the post copies the data, so a piece should fit in the processor's cache, where
-// the second copy finds it. Over TCP, larger pieces keep the connection busy.
-constexpr size_t near_piece = size_t{128} << 10;
-constexpr size_t far_piece = size_t{512} << 10;
-constexpr size_t n_pieces = 4;
 /// Seconds. The server disconnects a client if a transfer makes no progress for this long.
 constexpr double stall_limit = 30;
 /// Seconds that the thread waits for a transfer before it lets another thread lead (on_delay).
@@ -105,19 +100,17 @@ int transfer_buffers::read(const open_file& file, int client, const request& h, 
     return EINVAL;
   failed_ = false;
   size_t total = 0;
-  const int error = file_to_client(file.fd.get(), client, h, static_cast<size_t>(h.b), total);
+  const size_t size = static_cast<size_t>(h.b);
+  const int error = overlaps(size) ? read_overlapped(file, client, h, size, total)
+                                   : file_to_client(file.fd.get(), client, h, size, total);
   settle_all(client);
   answer.result = static_cast<int64_t>(total);
   return failed_ ? EIO : error;
 }
 
-int transfer_buffers::write(const open_file& file, int client, const request& h, reply& answer) {
-  if (h.b < 0 || static_cast<size_t>(h.b) > std::min<size_t>(most_bulk, h.memory.size())) return EINVAL;
+int transfer_buffers::client_to_file(const open_file& file, int client, const request& h, size_t size, size_t& total) {
   const bool appends = h.a < 0;
-  if (appends && (file.flags & O_APPEND) == 0) return EINVAL;
-  failed_ = false;
-  const size_t size = static_cast<size_t>(h.b);
-  size_t requested = 0, total = 0;
+  size_t requested = 0;
   int error = 0;
   for (size_t i = 0, next = 0; total < size && error == 0; i = (i + 1) % n_pieces) {
     // Post gets for all pieces except the one that is being written to the file.
@@ -140,6 +133,18 @@ int transfer_buffers::write(const open_file& file, int client, const request& h,
     if (n > 0) total += static_cast<size_t>(n);
     if (n >= 0 && static_cast<size_t>(n) < p.size) break;
   }
+  return error;
+}
+
+int transfer_buffers::write(const open_file& file, int client, const request& h, reply& answer) {
+  if (h.b < 0 || static_cast<size_t>(h.b) > std::min<size_t>(most_bulk, h.memory.size())) return EINVAL;
+  const bool appends = h.a < 0;
+  if (appends && (file.flags & O_APPEND) == 0) return EINVAL;
+  failed_ = false;
+  const size_t size = static_cast<size_t>(h.b);
+  size_t total = 0;
+  const int error = overlaps(size) && !appends ? write_overlapped(file, client, h, size, total)
+                                               : client_to_file(file, client, h, size, total);
   settle_all(client);
   answer.result = static_cast<int64_t>(total);
   answer.second = behind_part(file, h.a, static_cast<ssize_t>(total), appends);

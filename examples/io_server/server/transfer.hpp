@@ -1,12 +1,14 @@
 // Bulk transfers between a file and the memory of a client, in pieces.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <lci.hpp>
 #include <vector>
 
 #include "../protocol.hpp"
+#include "file_jobs.hpp"
 #include "session.hpp"
 
 namespace io_server {
@@ -31,6 +33,11 @@ class transfer_buffers {
   int write(const open_file& file, int client, const request& h, reply& answer);
 
  private:
+  // Bytes of a piece. In shared memory the post copies the data, so a piece should fit in the processor's cache, where
+  // the second copy finds it. Over TCP, larger pieces keep the connection busy.
+  static constexpr size_t near_piece = size_t{128} << 10, far_piece = size_t{256} << 10;
+  static constexpr size_t n_pieces = 8;
+
   enum class state : unsigned char { free, under_way, arrived };
   struct piece {
     char* memory = nullptr;
@@ -44,13 +51,20 @@ class transfer_buffers {
   /// Waits until the operation of this piece has completed. Returns false if the transfer has failed.
   bool settle(piece& p, int client);
   void settle_all(int client);
+  void poll();
   int file_to_client(int fd, int client, const request& h, size_t size, size_t& total);
+  int client_to_file(const open_file& file, int client, const request& h, size_t size, size_t& total);
+  /// Whether a second thread should read or write the file meanwhile.
+  bool overlaps(size_t size) const;
+  int read_overlapped(const open_file& file, int client, const request& h, size_t size, size_t& total);
+  int write_overlapped(const open_file& file, int client, const request& h, size_t size, size_t& total);
 
   lci::device_t device_;
   lci::comp_t ends_;  // a queue
   std::function<void(int)> on_failure_;
   std::vector<char> memory_;
   std::vector<piece> pieces_;
+  file_jobs jobs_;
   bool failed_ = false;  // the current transfer has failed
   size_t piece_size_;    // the best size for the previous transfer's client, which was in shared memory or on TCP
 };

@@ -47,6 +47,36 @@ void check_remote_segments(const char* what, const device& d, const Args& a) {
   }
 }
 
+/// Transfers many pieces by one operation of the network, which supports that between processes of a host, and advances
+/// the cursors. `base`: of the local pieces; `rmr`, `disp`: of remote pieces that have no registration of their own.
+/// Returns the number of bytes; 0: it has done nothing. Throws what post() of the network throws.
+template <class Args>
+size_t post_many(device& d, int rank, void* base, const rmr_t& rmr, uint64_t disp, layout_cursor& from,
+                 layout_cursor& to) {
+  constexpr size_t most = 256, largest = size_t{1} << 18;
+  if (!d.limits.rma || d.observer != nullptr) return 0;
+  std::array<network::piece, most> pieces;
+  layout_cursor f = from, t = to;
+  size_t n = 0, sum = 0;
+  while (n < most) {
+    const size_t size = std::min(f.run(), t.run());
+    if (size == 0 || size > largest) break;
+    const rmr_t& its = t.rmr() != nullptr ? *t.rmr() : rmr;
+    if (its.place() == d.shared_place) break;  // may be mapped here
+    pieces[n++] = {reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base) + f.offset()),
+                   its.base + disp + t.offset(), size};
+    sum += size;
+    f.advance(size);
+    t.advance(size);
+  }
+  constexpr network::verb kind = std::is_same_v<Args, post_put_args> ? network::verb::put : network::verb::get;
+  // A peer that has failed is recognised by the post of a single piece.
+  if (n < 2 || d.net->post_pieces(kind, rank, pieces.data(), n) != errorcode_t::done) return 0;
+  from = f;
+  to = t;
+  return sum;
+}
+
 /// A put or get that is posted in pieces. Pieces that the network refuses for now are posted later, from the list of
 /// deferred work; those of an ordered put from the backlog, so that later posts don't overtake them. Unless start()
 /// returns true it owns itself from then on. `pieces_` counts the outstanding pieces and the thread that posts them; the
@@ -54,7 +84,8 @@ void check_remote_segments(const char* what, const device& d, const Args& a) {
 template <class Args>
 class layout_transfer final : public dependent, private deferred_task {
  public:
-  explicit layout_transfer(const Args& a)
+  /// `moved`: bytes that have been transferred already.
+  layout_transfer(const Args& a, size_t moved)
       : deferred_task(run),
         device_(*a.device.p_impl),
         user_(a.local_comp.p_impl),
@@ -69,7 +100,13 @@ class layout_transfer final : public dependent, private deferred_task {
         piece_(a),
         disp_(a.remote_disp),
         base_(buffer_of(a)),
-        signalled_(address_of(a)) {
+        signalled_(address_of(a)),
+        has_begun_(moved > 0) {
+    for (size_t n; moved > 0; moved -= n) {
+      n = std::min({moved, from_.run(), to_.run()});
+      from_.advance(n);
+      to_.advance(n);
+    }
     device_.dependents.add(this);
     device_.pending.fetch_add(1, std::memory_order_relaxed);
     if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
@@ -138,31 +175,6 @@ class layout_transfer final : public dependent, private deferred_task {
     enqueue(device_, std::move(item));
     return false;
   }
-  /// Transfers many pieces by one operation of the network, which supports that between processes of a host. False: it
-  /// has done nothing. Throws what post() of the network throws.
-  bool post_many() {
-    constexpr size_t most = 256, largest = size_t{1} << 18;
-    if (!device_.limits.rma || device_.observer != nullptr) return false;
-    std::array<network::piece, most> pieces;
-    layout_cursor from = from_, to = to_;
-    size_t n = 0;
-    while (n < most) {
-      const size_t size = std::min(from.run(), to.run());
-      if (size == 0 || size > largest) break;
-      const rmr_t& rmr = to.rmr() != nullptr ? *to.rmr() : piece_.rmr;
-      if (rmr.place() == device_.shared_place) break;  // may be mapped here
-      pieces[n++] = {reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + from.offset()),
-                     rmr.base + disp_ + to.offset(), size};
-      from.advance(size);
-      to.advance(size);
-    }
-    constexpr network::verb kind = std::is_same_v<Args, post_put_args> ? network::verb::put : network::verb::get;
-    // A peer that has failed is recognised by the post of a single piece.
-    if (n < 2 || device_.net->post_pieces(kind, status_.rank, pieces.data(), n) != errorcode_t::done) return false;
-    from_ = from;
-    to_ = to;
-    return true;
-  }
   /// False if a piece has to be retried: deferred work calls run(), or the backlog post_rest(), which continues. Then
   /// this object may be gone, unless `in_turn`: the backlog has called, and keeps the item.
   bool post_pieces(bool in_turn) {
@@ -174,7 +186,7 @@ class layout_transfer final : public dependent, private deferred_task {
         break;
       }
       try {
-        if (post_many()) continue;
+        if (post_many<Args>(device_, status_.rank, base_, piece_.rmr, disp_, from_, to_) > 0) continue;
       } catch (const resource_error&) {
         fail_as(failure::fatal);
         break;
@@ -247,16 +259,38 @@ class layout_transfer final : public dependent, private deferred_task {
   const uint64_t disp_;
   void* const base_;
   const uint64_t signalled_;  // the address that a signal reports
-  bool has_begun_ = false;    // the first piece has been posted, or is to be retried; it throws what is misuse
+  bool has_begun_;            // the first piece has been posted, or is to be retried; it throws what is misuse
   std::atomic<failure> failed_{failure::none};
   std::atomic<int64_t> pieces_{1};  // outstanding, and one for the thread that posts them
 };
+
+/// Transfers what the network transfers at once, without a copy of the layouts. Returns the number of bytes.
+template <class Args>
+size_t post_at_once(device& d, const Args& a) {
+  if (is_ordered(a) && !d.backlog.empty()) return 0;
+  constexpr layout_t whole;
+  layout_cursor from(a.layout != nullptr ? *a.layout : whole, a.size),
+      to(a.remote_layout != nullptr ? *a.remote_layout : whole, a.size);
+  size_t moved = 0;
+  try {
+    while (const size_t n = post_many<Args>(d, a.rank, buffer_of(a), a.rmr, a.remote_disp, from, to)) moved += n;
+  } catch (const resource_error&) {
+    d.failures.throw_fatal(a.rank);
+  }
+  return moved;
+}
 
 template <class Args>
 status_t post_pieces(const char* what, device& d, Args& a) {
   const bool retry_allowed = may_retry(a);
   if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
+  const size_t moved = post_at_once(d, a);
+  if (LCI_LIKELY(moved == a.size && moved > 0)) {
+    if (a.operation != nullptr) *a.operation = {};
+    if (a.remote_comp != 0) send_signal(d, a.rank, a.remote_comp, a.tag, address_of(a), a.size);
+    return wait.result(answer_done(d, a, buffer_of(a)));
+  }
   const comp_t given = a.local_comp;
   struct name_guard {
     Args& a;
@@ -273,7 +307,7 @@ status_t post_pieces(const char* what, device& d, Args& a) {
     *a.operation = name.named->name();
     a.local_comp = comp_t(name.named);
   }
-  auto transfer = std::make_unique<layout_transfer<Args>>(a);
+  auto transfer = std::make_unique<layout_transfer<Args>>(a, moved);
   if (!transfer->start()) {
     name.named = nullptr;
     (void)transfer.release();

@@ -6,6 +6,8 @@ namespace na {
 
 operation::~operation() = default;
 
+operation_pool::operation_pool() = default;
+
 operation_pool::~operation_pool() {
   for (auto& b : blocks_) delete b.load(std::memory_order_relaxed);
 }
@@ -86,12 +88,24 @@ void operation_pool::end_reserve() {
   }
 }
 
+std::unique_ptr<transfer> operation_pool::take_transfer() {
+  {
+    const std::lock_guard guard(lock_);
+    for (auto& t : kept_)
+      if (t != nullptr) return std::move(t);
+  }
+  return std::make_unique<transfer>();
+}
+
 void operation_pool::give_back(operation* op) {
-  op->moved.reset();
+  std::unique_ptr<transfer> ended = std::move(op->moved);  // frees its memory, if it is not kept, without the lock
+  if (ended != nullptr && !ended->may_be_kept()) ended.reset();
   op->used.store(false, std::memory_order_relaxed);
   // A number has room for 36 bits of generation; 32 are used.
   op->generation.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard guard(lock_);
+  for (auto& t : kept_)
+    if (ended != nullptr && t == nullptr) t = std::move(ended);
   if (op->is_spare && leaving_ > 0) {
     --leaving_;
     op->is_spare = false;

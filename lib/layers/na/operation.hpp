@@ -66,6 +66,9 @@ class operation_pool {
   /// Like take(), for the answer to a request. If there is no memory, takes an operation of the reserve.
   operation* take_for_answer(na_context_t* context, na_cb_type_t type);
   void give_back(operation* op);
+  /// An empty transfer, for a put or get. give_back() keeps the memory of a few for later ones: lists of many pieces
+  /// would otherwise be allocated for each. Throws std::bad_alloc.
+  std::unique_ptr<transfer> take_transfer();
   /// Adds an operation to the reserve. Throws like take().
   void reserve();
   /// Takes an operation out of the reserve: at once, or when it is given back.
@@ -90,7 +93,7 @@ class operation_pool {
     }
   }
 
-  operation_pool() = default;
+  operation_pool();
   ~operation_pool();
   operation_pool(const operation_pool&) = delete;
   operation_pool& operator=(const operation_pool&) = delete;
@@ -105,6 +108,7 @@ class operation_pool {
   static operation* begin(operation* op, na_context_t* context, na_cb_type_t type);
 
   lci::spinlock lock_;  // guards the lists and growth
+  std::array<std::unique_ptr<transfer>, 4> kept_;
   operation* free_ = nullptr;
   operation* spare_ = nullptr;  // the reserve
   uint32_t leaving_ = 0;        // operations that leave the reserve when they are given back

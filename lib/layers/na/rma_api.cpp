@@ -48,7 +48,7 @@ na_return_t move(const char* function, na_cb_type_t type, na_class_t* c, na_cont
     try {
       op->peer = to;
       op->size = n;
-      op->moved = std::make_unique<na::transfer>();
+      op->moved = c->operations.take_transfer();
       memory::plan(*here, local.offset, *there, remote.offset, n, op->moved.get());
       if (n == 0)
         c->finish(op, lci::errorcode_t::done);

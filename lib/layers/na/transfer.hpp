@@ -15,6 +15,14 @@ struct transfer {
   size_t offset = 0;
   std::vector<lci::layout_segment_t> local_pieces;
   std::vector<lci::remote_segment_t> remote_pieces;
+
+  /// Makes it empty for reuse; false if it has too much memory for that.
+  bool may_be_kept() {
+    constexpr size_t most = 4096;  // pieces: 160 KiB
+    local_pieces.clear();
+    remote_pieces.clear();
+    return local_pieces.capacity() <= most && remote_pieces.capacity() <= most;
+  }
 };
 
 }  // namespace na
