@@ -46,7 +46,11 @@ int with_outside_device::poll(event_sink& sink, int max_events) {
   // An approximate counter: increments lost between threads do no harm.
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
   polls_.store(polls, std::memory_order_relaxed);
+  // Reading the clock takes as long as the rest of a poll that finds nothing.
+  if (polls_quickly_.load(std::memory_order_relaxed) && polls % polls_between_outside_ones != 0) return near;
   const uint64_t now = cpu_ticks();
+  polls_quickly_.store(now - clock_read_.load(std::memory_order_relaxed) < longest_pause, std::memory_order_relaxed);
+  clock_read_.store(now, std::memory_order_relaxed);
   const bool is_busy =
       polls % polls_between_outside_ones == 0 && now - far_event_.load(std::memory_order_relaxed) < longest_silence;
   if (!is_busy && now - far_polled_.load(std::memory_order_relaxed) < longest_pause) {

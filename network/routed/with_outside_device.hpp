@@ -49,8 +49,10 @@ class with_outside_device final : public network::device {
   const std::unique_ptr<outside_device> far_;
   joint_sleep sleep_{*near_, *far_};
   std::atomic<uint32_t> polls_{0};
-  std::atomic<uint64_t> far_polled_{0};  // ticks
-  std::atomic<uint64_t> far_event_{0};   // when a poll has found something; ticks
+  std::atomic<uint64_t> clock_read_{0};     // ticks
+  std::atomic<bool> polls_quickly_{false};  // the latest polls followed each other so closely that few read the clock
+  std::atomic<uint64_t> far_polled_{0};     // ticks
+  std::atomic<uint64_t> far_event_{0};      // when a poll has found something; ticks
 };
 
 }  // namespace lci::network::routed

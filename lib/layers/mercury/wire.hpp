@@ -3,6 +3,8 @@
 
 #include <mercury_types.h>
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,6 +22,11 @@ enum request_flags : uint8_t {
   takes_parts = 2,              // the caller accepts a result in several responses (lci/rpc.hpp does, HG does not)
 };
 
+template <class Header>
+uint64_t first_word_of(const Header& h) {
+  return uint64_t{h.payload} << 48 | uint64_t{h.flags} << 40 | uint64_t{h.version} << 32 | h.magic;
+}
+
 // Headers are small, so that a short call and its answer each take one line of the core's lanes in shared memory.
 struct request_header {
   uint32_t magic = request_magic;
@@ -31,6 +38,11 @@ struct request_header {
   uint64_t cookie = 0;     // identifies the call; the response repeats it
   uint32_t signature = 0;  // a hash of the types of arguments and result; 0: unknown, as from HG
   uint32_t check = 0;      // checksum of header and payload, without this member
+
+  /// Its bytes, as words.
+  std::array<uint64_t, 4> words() const {
+    return {first_word_of(*this), uint64_t{name_hash} << 32 | id, cookie, uint64_t{check} << 32 | signature};
+  }
 };
 static_assert(sizeof(request_header) == 32);
 
@@ -54,6 +66,10 @@ struct response_header {
   uint64_t cookie = 0;  // the request's; 0 if the request could not be decoded
   int32_t result = 0;   // an hg_return_t
   uint32_t check = 0;
+
+  std::array<uint64_t, 3> words() const {
+    return {first_word_of(*this), cookie, uint64_t{check} << 32 | static_cast<uint32_t>(result)};
+  }
 };
 static_assert(sizeof(response_header) == 24);
 
@@ -74,12 +90,16 @@ uint32_t check_of(const void* message, size_t payload) {
   return payload > 0 ? message_check(value, static_cast<const char*>(message) + sizeof(Header), payload) : value;
 }
 
-/// Computes the checksum, and writes the header in front of a payload that is already in the buffer.
+/// Computes the checksum, and writes the header in front of a payload that is in the buffer already. Writes words: a
+/// processor that reads a word which it has just written in parts waits until the parts are in its cache.
 template <class Header>
-void seal(Header h, void* message) {
-  std::memcpy(message, &h, sizeof h);
-  h.check = check_of<Header>(message, h.payload);
-  std::memcpy(message, &h, sizeof h);
+void seal(const Header& h, void* message) {
+  static_assert(std::endian::native == std::endian::little);
+  auto words = h.words();
+  static_assert(sizeof words == sizeof h);
+  std::memcpy(message, words.data(), sizeof words);
+  words.back() |= uint64_t{check_of<Header>(message, h.payload)} << 32;
+  std::memcpy(static_cast<char*>(message) + sizeof h - sizeof(uint64_t), &words.back(), sizeof(uint64_t));
 }
 
 /// Reads the header of a message of `size` bytes. Returns an error code if the message is damaged or of another

@@ -70,7 +70,8 @@ bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t ta
     if (LCI_UNLIKELY(p.watched.load(std::memory_order_relaxed) != to.generation) && !watch(to)) return false;
     if (LCI_UNLIKELY(p.unanswered() >= most_unanswered)) return false;
     // Threads check the bound before they increment, so n threads may exceed it by n - 1.
-    p.sent.fetch_add(1, std::memory_order_acq_rel);  // U1
+    const std::lock_guard guard(calls_lock_);  // U1
+    p.sent.store(p.sent.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   const auto revoke = [&] {
     if (!is_call) return;
@@ -121,7 +122,10 @@ void direct_messages::on_departure(na_addr_t value) {
   class_.book->forget(gone);  // G1
   const std::lock_guard guard(lock_);
   peer& p = peers_[gone.rank];
-  p.answered.store(p.sent.fetch_add(0, std::memory_order_acq_rel), std::memory_order_relaxed);  // U2
+  {
+    const std::lock_guard calls_guard(calls_lock_);  // U2
+    p.answered.store(p.sent.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
   if (receiver_ == nullptr) return;
   receiver_->on_departure(value);
   context_->end_round();

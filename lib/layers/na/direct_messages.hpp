@@ -23,8 +23,8 @@ namespace na {
 /// The core reports an orderly disconnect only to posted receives. So for each peer that has been called, a receive is
 /// posted that no message matches; its end reports the disconnect. A call that is sent at the same time still fails:
 /// the address becomes stale (G1) before the receiver searches for calls to the peer, and a sender checks the address
-/// (G2) after it has recorded its call. Between the two, each thread changes the peer's count of calls (U1, U2), so the
-/// later one sees what the earlier one has written: the receiver needs no order of its own for its records.
+/// (G2) after it has recorded its call. Between the two, each thread takes calls_lock_ (U1, U2), so the later one sees
+/// what the earlier one has written: the receiver needs no order of its own for its records.
 class direct_messages final : public lci::comp_impl_t {
  public:
   static constexpr uint32_t most_unanswered = 4096;
@@ -72,8 +72,7 @@ class direct_messages final : public lci::comp_impl_t {
     direct_messages& messages_;
   };
   struct peer {
-    // Calls that were sent, and those of them that have been answered: two counts, so that an answer, which is counted
-    // under lock_, takes no read-modify-write.
+    // Calls that were sent, written under calls_lock_, and those of them that have been answered, written under lock_.
     std::atomic<uint32_t> sent{0};
     std::atomic<uint32_t> answered{0};
     std::atomic<uint32_t> watched{0};  // generation of the peer for which watch() has posted a receive
@@ -105,6 +104,7 @@ class direct_messages final : public lci::comp_impl_t {
   na_class& class_;
   departures departures_;
   std::unique_ptr<peer[]> peers_;
+  lci::biased_lock calls_lock_;          // no other lock is taken under it
   lci::biased_lock lock_;                // held during calls of the receiver
   direct_receiver* receiver_ = nullptr;  // under lock_
   na_context* context_ = nullptr;        // under lock_

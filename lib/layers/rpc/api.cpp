@@ -83,7 +83,6 @@ bool post_and_wait(call& c, writer& arguments, int64_t limit) {
   outgoing& o = of(c);
   const posting_end end{o};
   try {
-    o.expect_no_continuation();
     o.post(arguments, nullptr);
     return wait_inside(o, limit);
   } catch (const std::bad_alloc&) {

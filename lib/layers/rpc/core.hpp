@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lci/rpc.hpp"
+#include "lib/concurrent/biased_lock.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/mercury/lane.hpp"
@@ -135,7 +136,8 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   const size_t largest;  // bytes of arguments or result
   size_t largest_request = 0;
   size_t largest_response = 0;
-  uint64_t process = 0;  // random; identifies this engine in serialized bulks
+  uint64_t process = 0;        // random; identifies this engine in serialized bulks
+  lci::biased_lock ends_lock;  // under which calls end; no other lock is taken under it
   mercury::pool<outgoing> calls;
   mercury::pool<incoming> arrivals;
   std::atomic<uint32_t> operations{0};  // operations of the network whose callbacks have not run

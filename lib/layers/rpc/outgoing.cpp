@@ -27,7 +27,6 @@ outgoing::outgoing(engine_core& e, uint32_t number)
 void outgoing::begin(const remote_function* f, na_addr_t peer) {
   function_ = f;
   peer_ = peer;
-  may_continue_.store(true, std::memory_order_relaxed);
   awaited_from_.store(f != nullptr ? peer : NA_ADDR_NULL, std::memory_order_relaxed);
   awaited_.store(++cookie_, std::memory_order_release);
   // NA checks the peer's address when it sends: either it finds that the peer has disconnected, or on_departure() finds
@@ -226,12 +225,24 @@ void outgoing::add_part(const response_header& h, const char* payload) {
   if (parts_left_ == 0) finish(outcome::answered);
 }
 
+bool outgoing::claim(uint64_t awaited) {
+  if (awaited == 0) return false;
+  std::lock_guard guard(owner.ends_lock);
+  if (awaited_.load(std::memory_order_relaxed) != awaited) return false;
+  awaited_.store(0, std::memory_order_relaxed);
+  return true;
+}
+
 void outgoing::end(outcome o) {
   outcome_ = o;
   if (LCI_UNLIKELY(has_timer.load(std::memory_order_acquire))) owner.remove_timer(*this);  // A1: see expire_timers()
-  if (LCI_LIKELY(!may_continue_.load(std::memory_order_relaxed)))
-    return state_.store(&done_mark, std::memory_order_release);                          // D1
-  continuation* const waiting = state_.exchange(&done_mark, std::memory_order_acq_rel);  // D1
+  continuation* waiting = nullptr;
+  {
+    engine_core& e = owner;
+    std::lock_guard guard(e.ends_lock);
+    waiting = state_.load(std::memory_order_relaxed);
+    state_.store(&done_mark, std::memory_order_release);  // D1
+  }
   if (waiting != nullptr) owner.soon(waiting);
 }
 
@@ -259,8 +270,10 @@ void outgoing::hide_arguments() {
 }
 
 bool outgoing::notify(continuation& c) {
-  continuation* expected = nullptr;
-  return state_.compare_exchange_strong(expected, &c, std::memory_order_acq_rel);
+  std::lock_guard guard(owner.ends_lock);
+  if (is_done()) return false;
+  state_.store(&c, std::memory_order_release);
+  return true;
 }
 
 void outgoing::unref() {

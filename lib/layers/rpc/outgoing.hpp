@@ -46,8 +46,6 @@ class outgoing final : public call {
   outgoing(engine_core& e, uint32_t number);
 
   void begin(const remote_function* f, na_addr_t peer);
-  /// The caller waits for the call itself, and will not use notify().
-  void expect_no_continuation() { may_continue_.store(false, std::memory_order_relaxed); }
   /// See engine_core::take_call_to_post().
   void begin_posting() { is_posting_.store(true, std::memory_order_relaxed); }
   void end_posting() { is_posting_.store(false, std::memory_order_release); }      // R2: pairs with A2
@@ -103,9 +101,7 @@ class outgoing final : public call {
   bool queue(size_t size);
   void add_part(const mercury::response_header& h, const char* payload);
   /// Whether the call still awaited this cookie. If so, the caller must end() it.
-  bool claim(uint64_t awaited) {
-    return awaited != 0 && awaited_.compare_exchange_strong(awaited, 0, std::memory_order_acq_rel);
-  }
+  bool claim(uint64_t awaited);
   /// Ends the call with this outcome if it still awaits this cookie. Returns whether it did.
   bool take(uint64_t awaited, outcome o) {
     if (!claim(awaited)) return false;
@@ -154,10 +150,10 @@ class outgoing final : public call {
   bool is_queued_ = false;  // NA has queued the send
 
   outcome outcome_ = outcome::answered;
-  std::atomic<uint64_t> awaited_{0};  // cookie of the call while it has not ended, else 0
+  std::atomic<uint64_t> awaited_{0};  // cookie of the call while it has not ended, else 0; set to 0 under the ends_lock
   std::atomic<na_addr_t> awaited_from_{NA_ADDR_NULL};
+  // Written under the engine's ends_lock while the call is in use.
   std::atomic<continuation*> state_{nullptr};  // null, the continuation to run at the end, or done_mark()
-  std::atomic<bool> may_continue_{true};  // see expect_no_continuation(); a thread that ends the call may miss it
   std::atomic<uint32_t> refs_{0};
   std::atomic<bool> is_posting_{false};
   struct freeing : continuation {
