@@ -14,7 +14,7 @@ bench/RESULTS.md (not with --output). It takes about half an hour on two idle co
 
   --quick         short rounds, two launches, into build/release/compare: shows that everything runs
   --armci         only ARMCI and Global Arrays beside ARMCI-MPI
-  --only NAME     only figures whose name contains NAME, into build/release/compare
+  --only NAME     only figures whose name contains NAME, into build/release/compare; may be repeated
   --repeat N      launches of each configuration (default 5; with --quick 2)
   --list          the figures and their configurations
   --output DIR    where to write, instead of the above

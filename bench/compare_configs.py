@@ -134,9 +134,21 @@ def between_processes(p):
     ]
 
 
-def with_threads(p, threads):
+def binding(threads, cores):
+    """Where two groups of this many threads run: each on a core of its own, or, where the cores do not suffice, so that
+    partners never share one."""
+    return "pack" if 2 * threads <= cores else "cross"
+
+
+def thread_counts(cores):
+    """2, 4, 8 .. and the number of cores."""
+    return sorted({cores, 2, *(2 ** n for n in range(1, cores.bit_length()) if 2 ** n <= cores)})
+
+
+def with_threads(p, threads, cores):
     """Two processes of this many threads: with a device each, and with one shared device."""
-    n = ("--threads", str(threads), "--bind", "cross")
+    bind = binding(threads, cores)
+    n = ("--threads", str(threads), "--bind", bind)
     waiting = ["--mca", "mpi_yield_when_idle", "1"]
     ends = {"dedicated": ("--devices", "dedicated"), "shared": ("--devices", "shared")}
     out = []
@@ -159,7 +171,7 @@ def with_threads(p, threads):
         out.append(Figure(f"threads-{threads}-{kind}", f"rate of 2 processes x {threads} threads, {each}",
                           "msg/s",
                           tuple(variants), plot="threads"))
-    processes = p.lci("LCI, processes of one thread", "am rate", "--processes", "--bind", "cross", ranks=2 * threads)
+    processes = p.lci("LCI, processes of one thread", "am rate", "--processes", "--bind", bind, ranks=2 * threads)
     out.append(Figure(f"threads-{threads}-or-processes",
                       f"rate of 2 processes x {threads} threads, a device for each, beside {2 * threads} processes",
                       "msg/s", (out[0].variants[0], dataclasses.replace(processes, library=OWN_PROCESSES))))
@@ -267,7 +279,8 @@ def figures(build, common):
     p = Programs(build, common)
     cores = len(os.sched_getaffinity(0))
     all_figures = [
-        *between_processes(p), *(f for n in sorted({2, cores}) for f in with_threads(p, n)),
-        *within_a_process(p), *to_memory(p), *(of_parts(p, n) for n in sorted({1, 2, cores, 2 * cores})),
+        *between_processes(p), *(f for n in thread_counts(cores) for f in with_threads(p, n, cores)),
+        *within_a_process(p), *to_memory(p),
+        *(of_parts(p, n) for n in sorted({1, *thread_counts(cores), 2 * cores})),
         *of_the_start(Programs(build, ())), *over_tcp(p)]
     return [dataclasses.replace(f, aim=AIMS.get(f.key, {})) for f in all_figures]

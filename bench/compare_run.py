@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Launches LCI and its peers in turns and writes their output as JSON.
 
-    python3 bench/compare_run.py [--repeat 5] [--quick] [--only NAME] -o FILE.json
+    python3 bench/compare_run.py [--repeat 5] [--quick] [--only NAME].. -o FILE.json
 
 bash bench/compare.sh installs, builds, calls this and draws. A figure's configurations are launched
 right after each other (A B C A B C ...); each binds its own processes and threads. A launch is repeated, at
@@ -145,7 +145,8 @@ def main():
     parser.add_argument("--repeat", type=int, help="launches of each configuration (default 5, quick 2)")
     parser.add_argument("--quick", action="store_true",
                         help="short rounds, few launches: checks that everything runs")
-    parser.add_argument("--only", default="", metavar="NAME", help="only figures whose name contains this")
+    parser.add_argument("--only", action="append", metavar="NAME",
+                        help="only figures whose name contains this, or that of another --only")
     parser.add_argument("--list", action="store_true", help="names of the figures and their configurations")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("compare.json"))
     args = parser.parse_args()
@@ -155,13 +156,14 @@ def main():
     rounds, seconds = (3, 0.01) if args.quick else (5, 0.05)
     build = args.build.resolve()
     common = ("--json", "--rounds", str(rounds), "--seconds", str(seconds))
-    figures = [f for f in compare_configs.figures(build, common) if args.only in f.key]
+    wanted = args.only or [""]
+    figures = [f for f in compare_configs.figures(build, common) if any(name in f.key for name in wanted)]
     if args.list:
         for f in figures:
             print(f"{f.key}: {'; '.join(v.name for v in f.variants)}")
         return
     if not figures:
-        parser.error(f"--only: no figure's name contains {args.only}; see --list")
+        parser.error(f"--only: no figure's name contains {' or '.join(wanted)}; see --list")
     for program in ("bench/lci_perf", "bench/start_time", "lib/tools/lcirun/lcirun"):
         if not (build / program).exists():
             parser.error(f"{build / program} is not there; build first: bash bench/compare.sh does")

@@ -5,8 +5,9 @@ reads; each must print the same histogram.
     python3 bench/kmer/kmer.py [--repeat 15] [--build build/release] [-o FILE.json] [READS...]
 
 Libraries are compared with the same number of processes x threads: a process for each core; and two processes with
-threads, once with the program's own large batches, and once with small ones, as in a job of many ranks (each thread
-fills one for each rank). A single process with all cores sends no messages: it is compared with LCI's own process per
+a thread for each core, and, on a machine with more than two cores, with as many threads as there are cores for. Each
+once with the program's own large batches, and once with small ones, as in a job of many ranks (each thread fills one
+for each rank). A single process with all cores sends no messages: it is compared with LCI's own process per
 core. The figure is the time of the traversals of the input as the program prints it, without the start. The file has
 the format of bench/compare.sh's; compare_report.py and compare.py read it.
 """
@@ -69,7 +70,10 @@ def figures(build, reads, cores):
         return compare_configs.Variant(title, library, (*launcher, "-n", str(processes), program, *options, *count))
 
     out = []
-    for shape, processes, threads in (("processes", cores, 1), ("threads", 2, cores)):
+    shapes = [("processes", cores, 1), ("threads", 2, cores)]
+    if cores > 2:
+        shapes.append(("halves", 2, cores // 2))
+    for shape, processes, threads in shapes:
         for size in BATCHES:
             options = ("-t", str(threads), "--aggregate", str(size))
             out.append(compare_configs.Figure(

@@ -43,8 +43,6 @@ class basic_spinlock {
     lock();
     return true;
   }
-  /// Only a hint.
-  bool is_held() const { return held_.load(std::memory_order_relaxed); }
 
  private:
   static bool is_alone() {

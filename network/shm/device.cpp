@@ -1,6 +1,7 @@
 #include "network/shm/device.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "network/shm/bell.hpp"
 #include "network/shm/device_entries.hpp"
@@ -11,18 +12,13 @@ namespace {
 
 constexpr int lane_batch = 32;  // messages from one lane before the next lane is drained
 constexpr uint32_t polls_between_watches = 4096;
-// Of one of several pollers, before it tells the peers' senders that it polls: some 200 ns. Of each of the others,
-// before it looks whether that one still does.
-constexpr uint32_t polls_between_reports = 8, polls_between_checks = 256;
-// Of a thread that leaves its own messages to other threads. A look takes lines from the thread that drains them, so
-// the next one is later if messages have been taken meanwhile. After most_looks that have found the same message, two
-// or three microseconds, no other thread polls.
-constexpr uint32_t polls_between_looks = 64, polls_after_progress = 256, most_looks = 2;
 
 }  // namespace
 
 device::device(context& c, const device_attr_t&, size_t eager_size)
     : context_(c), place_(c.open_device()), entry_(c.own().device(place_.entry)) {
+  shared_poller_.kept.store(~uint32_t{0}, std::memory_order_relaxed);
+  shared_poller_.slow.store(false, std::memory_order_relaxed);
   limits_.max_inject = limits_.max_send = eager_size;
   limits_.max_rma = size_t{1} << 30;
   limits_.rma = limits_.put_imm = c.attach_works();
@@ -147,21 +143,19 @@ void device::ring_bell(device_entry& entry) { ring(entry); }
 
 // --- receiving ---
 
-inline bool device::goes_on_leaving(in_lane& lane, poller& me) {
-  const uint32_t polls = me.polls_to_look.load(std::memory_order_relaxed) - 1;
-  me.polls_to_look.store(polls, std::memory_order_relaxed);
-  return LCI_LIKELY(polls != 0) || look_at_left(lane, me);
-}
-
-// Rare cases are calls at the end, so that no registers need saving.
+// Rare cases are calls at the end, so that no registers need saving. `me` is constant where it is null.
 LCI_ALWAYS_INLINE inline int device::poll_known_lanes(event_sink& sink, poller* me, uint32_t n_lanes) {
   const lane_place* lanes = in_lanes_.load(std::memory_order_acquire);  // A2: or a later, longer one
-  in_lane* left = me == nullptr ? nullptr : me->left.load(std::memory_order_relaxed);
-  if (left != nullptr && !goes_on_leaving(*left, *me)) left = nullptr;
   // Most polls find nothing: they must be short, since an arriving message waits for them to end.
-  for (uint32_t i = 0; i < n_lanes; ++i) {
-    in_lane* const lane = lanes[i].load(std::memory_order_relaxed);
-    if ((me == nullptr || lane != left) && lane->is_due()) return drain(sink, lanes, n_lanes, me, left);
+  if (me == nullptr) {
+    for (uint32_t i = 0; i < n_lanes; ++i)
+      if (lanes[i].load(std::memory_order_relaxed)->is_due()) return drain(sink, lanes, first_lanes(n_lanes), me);
+  } else {
+    const uint32_t mine = visited_by(*me) & first_lanes(n_lanes);
+    for (uint32_t left = mine; left != 0; left &= left - 1)
+      if (lanes[std::countr_zero(left)].load(std::memory_order_relaxed)->is_due()) return drain(sink, lanes, mine, me);
+    if (LCI_UNLIKELY(looks_further(*me)))
+      if (const int events = poll_other_lanes(sink, *me, lanes, n_lanes)) return events;
   }
   std::atomic<uint32_t>& counter = me == nullptr ? entry_.idle_polls : me->idle_polls;
   const uint32_t polls = counter.load(std::memory_order_relaxed) + 1;
@@ -169,19 +163,8 @@ LCI_ALWAYS_INLINE inline int device::poll_known_lanes(event_sink& sink, poller* 
   if (me != nullptr && polls % polls_between_reports == 0) report(*me, polls);
   if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
                    (changes_seen_.load(std::memory_order_relaxed) != context_.changes())))
-    return check_peers(sink);
+    return me == nullptr ? check_peers(sink) : check_peers_after_all_lanes(sink, *me);
   return 0;
-}
-
-// One thread writes the count that peers read. If all did, each would wait for the line that another one has written.
-void device::report(poller& me, uint32_t polls) {
-  if (LCI_LIKELY(reporter_.load(std::memory_order_relaxed) == &me)) {
-    entry_.idle_polls.store(polls, std::memory_order_relaxed);
-  } else if (polls % polls_between_checks == 0) {
-    const uint32_t now = entry_.idle_polls.load(std::memory_order_relaxed);
-    if (now == me.reported.load(std::memory_order_relaxed)) reporter_.store(&me, std::memory_order_relaxed);
-    me.reported.store(now, std::memory_order_relaxed);
-  }
 }
 
 LCI_ALWAYS_INLINE inline int device::poll_lanes(event_sink& sink, poller* me) {
@@ -197,8 +180,7 @@ int device::poll_new_or_many_lanes(event_sink& sink, poller* me) {
     adopt_lanes();
   const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
   if (n_lanes <= lanes_of_each_poll) return poll_known_lanes(sink, me, n_lanes);
-  const in_lane* const left = me == nullptr ? nullptr : me->left.load(std::memory_order_relaxed);
-  const int events = poll_many_lanes(sink, me, n_lanes, left);
+  const int events = poll_many_lanes(sink, me, n_lanes);
   return events != 0 ? events : poll_known_lanes(sink, me, 0);
 }
 
@@ -213,42 +195,23 @@ int device::poll(event_sink& sink, int max_events) {
 int device::poll_among_others(event_sink& sink) {
   const int thread = thread_index_if_known();
   poller* me = LCI_LIKELY(thread >= 0) ? pollers_.get(static_cast<size_t>(thread)) : nullptr;
-  if (LCI_UNLIKELY(me == nullptr)) me = join_pollers();
+  if (LCI_UNLIKELY(me == nullptr)) {
+    me = join_pollers();
+    if (me == nullptr) return poll_lanes(sink, nullptr);
+  }
+  const uint32_t polls = me->polls.load(std::memory_order_relaxed) + 1;
+  me->polls.store(polls, std::memory_order_relaxed);
+  if (LCI_UNLIKELY(polls % polls_of_round == 0) || LCI_UNLIKELY(me->slow.load(std::memory_order_relaxed)))
+    observe_polls(*me, polls);
   return poll_lanes(sink, me);
 }
 
-/// The first poll of a thread, or of one that was the only one before. Null if it is the only one.
-poller* device::join_pollers() {
-  const int thread = thread_index();
-  // Relaxed: it only says which counters to use. A thread that finds the old value polls once more as if alone.
-  int only = only_poller_.load(std::memory_order_relaxed);
-  if (only == no_poller &&
-      only_poller_.compare_exchange_strong(only, thread, std::memory_order_relaxed, std::memory_order_relaxed))
-    return nullptr;
-  if (only == thread) return nullptr;
-  if (only != several_pollers) only_poller_.store(several_pollers, std::memory_order_relaxed);
-  if (thread == max_thread_index) return &shared_poller_;
-  std::lock_guard guard(mutex_);
-  try {
-    auto made = std::make_unique<poller>();
-    owned_pollers_.reserve(owned_pollers_.size() + 1);
-    pollers_.put(static_cast<size_t>(thread), made.get());
-    owned_pollers_.push_back(std::move(made));
-    poller* const mine = owned_pollers_.back().get();
-    if (reporter_.load(std::memory_order_relaxed) == nullptr) reporter_.store(mine, std::memory_order_relaxed);
-    return mine;
-  } catch (const std::bad_alloc&) {
-    return &shared_poller_;
-  }
-}
-
-int device::drain(event_sink& sink, const lane_place* lanes, uint32_t n_lanes, poller* me, const in_lane* left) {
+int device::drain(event_sink& sink, const lane_place* lanes, uint32_t which, poller* me) {
   int events = 0;
   bool busy = false;
-  for (uint32_t i = 0; i < n_lanes; ++i) {
-    in_lane& lane = *lanes[i].load(std::memory_order_relaxed);
-    if (&lane == left || !lane.ready() || (me != nullptr && leave_to_others(lane, *me)) || !lane.lock.try_lock())
-      continue;
+  for (; which != 0; which &= which - 1) {
+    in_lane& lane = *lanes[std::countr_zero(which)].load(std::memory_order_relaxed);
+    if (!lane.ready() || !lane.lock.try_lock()) continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane.source() < 0)) continue;
     const bool lone =
@@ -258,48 +221,11 @@ int device::drain(event_sink& sink, const lane_place* lanes, uint32_t n_lanes, p
         lone && prepare_answer(lane) ? 1 : lane_batch,
         [&](int source, const std::byte* data, size_t size) { sink.on_recv(source, data, size, nullptr); },
         [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
-    if (me != nullptr && lane.own() && sends_through(lane, *me))
-      me->taken_to.store(lane.consumed(), std::memory_order_relaxed);
   }
   // In a constant stream of messages polls are never idle, so check the peers here.
   if (LCI_UNLIKELY(busy) && LCI_UNLIKELY(changes_seen_.load(std::memory_order_relaxed) != context_.changes()))
     (void)check_peers(sink);
   return events > 0 ? events : -1;
-}
-
-bool device::sends_through(const in_lane& lane, poller& me) {
-  const in_lane* const known = me.own.load(std::memory_order_relaxed);
-  if (known != nullptr) return known == &lane;
-  const int thread = thread_index_if_known();
-  if (thread < 0 || &me == &shared_poller_) return false;
-  const out_lane* const own = lane_of(thread, context_.rank());
-  if (own == nullptr || own->shared_by_threads || own->index() != lane.index()) return false;
-  me.own.store(&lane, std::memory_order_relaxed);
-  return true;
-}
-
-bool device::leave_own_messages(in_lane& lane, poller& me) {
-  if (!sends_through(lane, me)) return false;
-  me.left_at.store(lane.consumed(), std::memory_order_relaxed);
-  me.looks.store(0, std::memory_order_relaxed);
-  me.polls_to_look.store(polls_between_looks, std::memory_order_relaxed);
-  me.left.store(&lane, std::memory_order_relaxed);
-  return true;
-}
-
-bool device::look_at_left(in_lane& lane, poller& me) {
-  const uint64_t consumed = lane.consumed();
-  const bool progress = consumed != me.left_at.load(std::memory_order_relaxed);
-  me.polls_to_look.store(progress ? polls_after_progress : polls_between_looks, std::memory_order_relaxed);
-  uint32_t looks = 0;
-  if (lane.ready() && !progress && !lane.lock.is_held()) looks = me.looks.load(std::memory_order_relaxed) + 1;
-  me.looks.store(looks, std::memory_order_relaxed);
-  me.left_at.store(consumed, std::memory_order_relaxed);
-  if (looks < most_looks) return true;
-  // The others don't poll any more, or are late: this thread takes what is there, until another one does.
-  me.left.store(nullptr, std::memory_order_relaxed);
-  me.taken_to.store(consumed, std::memory_order_relaxed);
-  return false;
 }
 
 bool device::prepare_answer(in_lane& lane) {
@@ -349,20 +275,19 @@ int device::check_peers(event_sink& sink) {
   while (LCI_UNLIKELY(seen < context_.n_failures()))
     if (failures_reported_.compare_exchange_strong(seen, seen + 1, std::memory_order_relaxed))
       sink.on_peer_failure(context_.failure(seen++), "its process has ended without a close notification");
-  look_for_ends(sink);
-  if (context_.external_peers() == nullptr || check_external_peers(sink))
+  const bool told = look_for_ends(sink);
+  const bool done = (context_.external_peers() == nullptr || check_external_peers(sink)) && told;
+  if (done && changes_seen_.load(std::memory_order_relaxed) != changes)  // polls of all threads read that line
     changes_seen_.store(changes, std::memory_order_relaxed);
   return 0;
 }
 
-void device::look_for_ends(event_sink& sink) {
+bool device::look_for_ends(event_sink& sink) {
   size_t due = 0;
   {
     const std::unique_lock guard(mutex_, std::try_to_lock);
-    if (!guard.owns_lock()) return;  // another thread is checking, or opening a lane
-    // These were found in the previous check: their lanes were polled empty since, so all their messages have been
-    // delivered.
-    due = closed_peers_.size();
+    if (!guard.owns_lock()) return true;  // another thread is checking, or opening a lane
+    due = closed_peers_.size();           // these were found in the previous check
     for (const auto& lane : owned_out_) {
       const int peer = lane->target;
       if (peer >= 0 && lane->receiver_closed()) note_closed(peer);
@@ -373,8 +298,12 @@ void device::look_for_ends(event_sink& sink) {
     int peer = -1;
     {
       const std::unique_lock guard(mutex_, std::try_to_lock);
-      if (!guard.owns_lock() || n_ends_told_ >= due) return;
-      peer = closed_peers_[n_ends_told_++];
+      if (!guard.owns_lock() || n_ends_told_ >= due) return true;
+      peer = closed_peers_[n_ends_told_];
+      // Its messages come first, whichever thread keeps their lanes. A lane that a thread drains is ready, too.
+      for (const auto& lane : owned_in_)
+        if (lane->source() == peer && lane->ready()) return false;
+      ++n_ends_told_;
     }
     sink.on_device_end(peer);
   }
@@ -394,6 +323,8 @@ void device::unpark() {
 }
 
 void device::sleep(int64_t timeout_us, bool parked) {
+  // A message in a lane of any poller ends the sleep, or prevents it, so the next poll must find it.
+  if (poller* me = known_poller()) me->everywhere.store(true, std::memory_order_relaxed);
   context_.watch_peers();
   const uint32_t bell = entry_.bell.load(std::memory_order_acquire);  // A7: pairs with R7
   if (parked && unparked_.exchange(false, std::memory_order_relaxed)) return;

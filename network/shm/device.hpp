@@ -21,8 +21,8 @@ namespace lci::network::shm {
 
 /// Thread-safe. Each sending thread has its own lane to each peer, opened at its first message, so threads that share
 /// the device share nothing while sending. When lanes or thread indices run out, threads share one lane to the peer,
-/// under its lock; it is in the row of the last index. Several threads may poll: each non-empty lane is drained by one
-/// of them, and each of them has a poller. Sends, puts and gets are complete when post() returns.
+/// under its lock; it is in the row of the last index. Several threads may poll: each has a poller and visits lanes of
+/// its own. Sends, puts and gets are complete when post() returns.
 class device final : public network::device {
  public:
   device(context& c, const device_attr_t& attr, size_t eager_size);
@@ -112,29 +112,17 @@ class device final : public network::device {
   // polling; `me` is null while only one thread polls
   int poll_lanes(event_sink& sink, poller* me);
   int poll_known_lanes(event_sink& sink, poller* me, uint32_t n_lanes);
+  static uint32_t first_lanes(uint32_t n) { return static_cast<uint32_t>((uint64_t{1} << n) - 1); }  // n <= 32
   /// Of a device with more lanes than these, each poll visits up to so many that had messages lately, and some of the
   /// others in turn: peers that are silent don't delay those that are not.
   static constexpr uint32_t lanes_of_each_poll = 32;
-  LCI_NOINLINE int poll_many_lanes(event_sink& sink, poller* me, uint32_t n_lanes, const in_lane* left);
+  LCI_NOINLINE int poll_many_lanes(event_sink& sink, poller* me, uint32_t n_lanes);
   LCI_COLD void move_forward(lane_place* lanes, uint32_t i);
   LCI_COLD void move_silent_back(lane_place* lanes);
   LCI_NOINLINE int poll_new_or_many_lanes(event_sink& sink, poller* me);
   LCI_NOINLINE int poll_among_others(event_sink& sink);
-  LCI_COLD poller* join_pollers();
-  void report(poller& me, uint32_t polls);
-  LCI_NOINLINE int drain(event_sink& sink, const lane_place* lanes, uint32_t n_lanes, poller* me, const in_lane* left);
-  /// Whether this thread should leave a lane of messages to the own rank to other threads that poll, because it has
-  /// sent these messages itself: they are probably for another thread, and the lane's lines stay between two. If so,
-  /// its polls skip the lane from now on. It takes them if nobody else has taken any since it did.
-  bool leave_to_others(in_lane& lane, poller& me) {
-    return lane.own() && me.taken_to.load(std::memory_order_relaxed) != lane.consumed() && leave_own_messages(lane, me);
-  }
-  LCI_NOINLINE bool leave_own_messages(in_lane& lane, poller& me);
-  /// Whether it is the lane of the poller's thread to its own rank, and of no other thread.
-  LCI_NOINLINE bool sends_through(const in_lane& lane, poller& me);
-  /// Whether polls still skip the lane that was left to others.
-  bool goes_on_leaving(in_lane& lane, poller& me);
-  LCI_NOINLINE bool look_at_left(in_lane& lane, poller& me);
+  /// Drains lanes, given as bits.
+  LCI_NOINLINE int drain(event_sink& sink, const lane_place* lanes, uint32_t which, poller* me);
   /// If the waiting message will probably be answered, as the last one was, prefetches the slot for the answer, which
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
@@ -145,8 +133,32 @@ class device final : public network::device {
   void sleep(int64_t timeout_us, bool parked);
   /// Returns 0: no events that poll() would count.
   LCI_COLD int check_peers(event_sink& sink);
-  /// Reports peers that have closed their device.
-  void look_for_ends(event_sink& sink);
+  /// Reports peers that have closed their device. False if it must be called again soon.
+  bool look_for_ends(event_sink& sink);
+
+  // device_pollers.cpp: of several threads that poll, each keeps some of the lanes
+  static constexpr uint32_t polls_of_round = 8;         // between two looks at the clock
+  static constexpr uint32_t polls_between_reports = 8;  // of one of several pollers, some 200 ns: see report()
+  LCI_COLD poller* join_pollers();
+  /// The calling thread's poller if it is one of several.
+  poller* known_poller() const {
+    const int thread = thread_index_if_known();
+    return thread < 0 ? nullptr : pollers_.get(static_cast<size_t>(thread));
+  }
+  static uint32_t visited_by(const poller& me) {
+    return me.kept.load(std::memory_order_relaxed) | me.taken.load(std::memory_order_relaxed);
+  }
+  static bool looks_further(const poller& me) {
+    return me.slow.load(std::memory_order_relaxed) || me.everywhere.load(std::memory_order_relaxed);
+  }
+  LCI_NOINLINE int poll_other_lanes(event_sink& sink, poller& me, const lane_place* lanes, uint32_t n_lanes);
+  LCI_COLD int check_peers_after_all_lanes(event_sink& sink, poller& me);
+  void report(poller& me, uint32_t polls);
+  LCI_NOINLINE void observe_polls(poller& me, uint32_t polls);
+  void look_at_others(poller& me);
+  void begin_walk(poller& me);
+  LCI_COLD void note_stop(poller& other);
+  void share_lanes_out();  // under mutex_
 
   context& context_;
   mpmc_array<poller*> pollers_;  // by thread index; before place_, as nothing may fail when peers see the device
@@ -159,10 +171,11 @@ class device final : public network::device {
   std::atomic<size_t> failures_reported_{0};
   std::atomic<uint64_t> changes_seen_{0};  // of the context
   static constexpr int no_poller = -2, several_pollers = -3;
-  std::atomic<int> only_poller_{no_poller};                 // index of the only thread that has polled, or one of these
-  std::atomic<const poller*> reporter_{nullptr};            // see report()
-  std::atomic<bool> unparked_{false};                       // an unpark() not yet consumed by a park()
-  mutable std::mutex mutex_;                                // for opening, adopting, moving and closing lanes
+  std::atomic<int> only_poller_{no_poller};       // index of the only thread that has polled, or one of these
+  std::atomic<const poller*> reporter_{nullptr};  // see report()
+  std::atomic<bool> unparked_{false};             // an unpark() not yet consumed by a park()
+  // For opening, adopting, moving and closing lanes. On a line that polls do not read.
+  alignas(cache_line) mutable std::mutex mutex_;
   std::vector<std::unique_ptr<in_lane>> owned_in_;          // under mutex_
   std::vector<std::unique_ptr<lane_place[]>> lane_arrays_;  // under mutex_; the last one is in use
   std::vector<std::unique_ptr<out_lane>> owned_out_;        // under mutex_
@@ -174,12 +187,17 @@ class device final : public network::device {
   std::vector<in_lane*> external_in_;  // under mutex_: those of owned_in_ that external peers use or have used
   std::vector<out_lane*> spare_out_;   // under mutex_: those of owned_out_ not in use
   std::vector<std::unique_ptr<poller>> owned_pollers_;  // under mutex_
-  poller only_;                                         // of the only poller: `turn`, `polls_since_sort`
-  std::atomic<uint32_t> n_lively_lanes_{0};             // of many, those in front; written under mutex_, a hint
-  uint32_t moved_ = 0;                                  // under mutex_: number of lanes that took the place of others
-  poller shared_poller_;                                // of threads that have none of their own
-  std::atomic<bool> looking_{false};                    // a thread is handling external peers
-  uint64_t next_ending_ = 0;                            // under looking_: see external_peers::find_ending()
+  struct share {
+    poller* of;
+    uint32_t kept, own;
+  };
+  std::vector<share> ring_;                  // under mutex_: of pollers that are not absent
+  poller only_{no_poller};                   // of the only poller: `turn`, `polls_since_sort`
+  std::atomic<uint32_t> n_lively_lanes_{0};  // of many, those in front; written under mutex_, a hint
+  uint32_t moved_ = 0;                       // under mutex_: number of lanes that took the place of others
+  poller shared_poller_{no_poller};          // of threads that have none of their own: keeps all lanes
+  std::atomic<bool> looking_{false};         // a thread is handling external peers
+  uint64_t next_ending_ = 0;                 // under looking_: see external_peers::find_ending()
   std::array<std::atomic<lane_slot*>, max_thread_index + 2> rows_{};
 };
 

@@ -82,6 +82,7 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
   }
   out_lane& lane = *owned_out_.back();
   lane.shared().source = context_.rank();
+  lane.shared().thread = use == lane_use::one_thread ? thread_index() : max_thread_index;
   lane.target = peer;
   const announcement result = announce_lane(segment, entry, open_state(place_.number), index, use);
   if (result == announcement::made) return &lane;
@@ -146,6 +147,7 @@ void device::adopt_listed() {
   n_lively_lanes_.store(std::min(n, lanes_of_each_poll), std::memory_order_relaxed);
   n_in_lanes_.store(n, std::memory_order_release);                                         // R4: A4
   n_few_lanes_.store(n > lanes_of_each_poll ? many_lanes : n, std::memory_order_release);  // R4: A4
+  share_lanes_out();
 }
 
 }  // namespace lci::network::shm

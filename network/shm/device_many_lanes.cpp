@@ -1,5 +1,6 @@
 // Polls of a device that has many lanes, most of which are silent, as those of a server's clients.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "network/shm/device.hpp"
@@ -22,19 +23,18 @@ void exchange(std::atomic<in_lane*>& a, std::atomic<in_lane*>& b) {
 
 }  // namespace
 
-int device::poll_many_lanes(event_sink& sink, poller* me, uint32_t n_lanes, const in_lane* left) {
+int device::poll_many_lanes(event_sink& sink, poller* me, uint32_t n_lanes) {
   lane_place* const lanes = in_lanes_.load(std::memory_order_acquire);  // A2
   int events = 0;
   bool found = false;
-  const auto is_due = [&](uint32_t i) {
-    in_lane* const lane = lanes[i].load(std::memory_order_relaxed);
-    return lane != left && lane->is_due();
-  };
+  const auto is_due = [&](uint32_t i) { return lanes[i].load(std::memory_order_relaxed)->is_due(); };
   const uint32_t n_lively = n_lively_lanes_.load(std::memory_order_relaxed);
-  for (uint32_t i = 0; i < n_lively && !found; ++i) {
-    if (!is_due(i)) continue;
+  // Of several threads, each visits those in front that it keeps, and all of the others.
+  const uint32_t front = first_lanes(n_lively) & (me == nullptr || looks_further(*me) ? ~uint32_t{0} : visited_by(*me));
+  for (uint32_t left = front; left != 0 && !found; left &= left - 1) {
+    if (!is_due(static_cast<uint32_t>(std::countr_zero(left)))) continue;
     found = true;
-    events += std::max(drain(sink, lanes + i, n_lively - i, me, left), 0);
+    events += std::max(drain(sink, lanes, left, me), 0);
   }
   poller& mine = me == nullptr ? only_ : *me;
   uint32_t first = mine.turn.load(std::memory_order_relaxed);
@@ -44,7 +44,7 @@ int device::poll_many_lanes(event_sink& sink, poller* me, uint32_t n_lanes, cons
   for (uint32_t i = first; i < end; ++i) {
     if (!is_due(i)) continue;
     found = true;
-    events += std::max(drain(sink, lanes + i, 1, me, left), 0);
+    events += std::max(drain(sink, lanes + i, 1, me), 0);
     move_forward(lanes, i);
   }
   const uint32_t polls = mine.polls_since_sort.load(std::memory_order_relaxed) + 1;

@@ -24,6 +24,7 @@ class alignas(cache_line) in_lane {
         data_(data_of(shared_, segment.header().n_slots)),
         source_(shared_.source),
         index_(index),
+        thread_(shared_.thread),
         own_(shared_.source == receiver) {}
 
   /// Whether a message waits. Only a hint: another thread may take it.
@@ -64,6 +65,8 @@ class alignas(cache_line) in_lane {
   /// Negative: not in use. Changed under lock and the device's lock; without them only a hint.
   int source() const { return source_.load(std::memory_order_relaxed); }
   uint32_t index() const { return index_; }
+  /// Index of the thread that sends, which a peer may have invented.
+  int thread() const { return thread_; }
   /// Whether the receiver itself sends through it.
   bool own() const { return own_; }
   /// Number of slots consumed. Only a hint without lock.
@@ -158,7 +161,8 @@ class alignas(cache_line) in_lane {
   uint64_t answers_before_ = 0;     // under lock
   std::atomic<int> source_;
   uint32_t index_;
-  bool own_;  // never changes: only lanes of peers outside of the job are assigned to other senders
+  int thread_;  // of a lane that is assigned to other senders, of the first one
+  bool own_;    // never changes: only lanes of peers outside of the job are assigned to other senders
 };
 
 template <class OnMessage, class OnImmediate>

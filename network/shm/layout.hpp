@@ -73,6 +73,7 @@ struct lane_header {
   uint32_t next_free;            // in the stack of returned lanes: index + 1
   std::atomic<uint32_t> closed;  // bits of closed_by; the end that sets the second one returns the lane
   std::atomic<uint32_t> uses;    // how often it was reused
+  int32_t thread;                // index of the thread that sends, or of the last one if several do. Only a hint
   // Written by the receiver only; the sender reads them when it runs out of space.
   alignas(cache_line) std::atomic<uint64_t> head;  // slots consumed
   std::atomic<uint64_t> data_head;                 // bytes consumed

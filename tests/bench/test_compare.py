@@ -278,6 +278,12 @@ class Configurations(unittest.TestCase):
                 self.assertLessEqual({v.library for v in f.peers()},
                                      {*compare_configs.PACKAGES, compare_configs.OWN_PROCESSES})
 
+    def test_threads_double_up_to_the_cores_and_have_cores_of_their_own_where_these_suffice(self):
+        self.assertEqual([compare_configs.thread_counts(n) for n in (1, 2, 6, 16)],
+                         [[1, 2], [2], [2, 4, 6], [2, 4, 8, 16]])
+        self.assertEqual([compare_configs.binding(n, 16) for n in (2, 8, 16)], ["pack", "pack", "cross"])
+        self.assertEqual(compare_configs.binding(2, 2), "cross")
+
 
 if __name__ == "__main__":
     unittest.main()
