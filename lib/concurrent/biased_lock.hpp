@@ -78,11 +78,6 @@ class basic_biased_lock {
     if (LCI_LIKELY(held_by_ != 0)) return busy_[held_by_ - 1].store(false, std::memory_order_release);  // R1
     unlock_shared();
   }
-  /// Only a hint.
-  bool is_held() const {
-    const uintptr_t bias = owner_.load(std::memory_order_relaxed);
-    return (bias != 0 && busy_[bias & number_of_bias].load(std::memory_order_relaxed)) || inner_.is_held();
-  }
 
  private:
   // A bias is a thread's mark and, in its last bits, the number of the bias.

@@ -12,7 +12,7 @@
 
 namespace lci_test {
 
-/// What an interrupted thread does not see: a function that runs right after one of its loads.
+/// Runs a function right after one of a thread's loads, as other threads run while a thread is interrupted there.
 struct interruption {
   int after = 0;  // loads
   std::function<void()> run;
@@ -87,10 +87,8 @@ TEST_CASE("biased_lock: its holder can't take it again, before and after the bia
   lci::biased_lock lock;
   for (int i = 0; i < enough_for_a_bias; ++i) {
     REQUIRE(lock.try_lock());
-    CHECK(lock.is_held());
     CHECK_FALSE(lock.try_lock());
     lock.unlock();
-    CHECK_FALSE(lock.is_held());
   }
 }
 
