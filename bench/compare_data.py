@@ -40,6 +40,11 @@ class Comparison:
         """turn -> the launch's median; empty if nothing was measured."""
         return self._by.get((figure, variant, size), {})
 
+    def launches(self):
+        """The fewest and the most launches that gave a figure: files of one machine may differ."""
+        counts = [len(turns) for turns in self._by.values()]
+        return min(counts), max(counts)
+
     def sizes(self, figure, variant):
         return sorted(s for f, v, s in self._by if (f, v) == (figure, variant))
 

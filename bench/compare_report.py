@@ -104,10 +104,12 @@ def section(c, plots=(), notes=None, files=(), others=()):
     if notes:
         lines[-1:] = ["", f"[What is not reached, and why]({notes}).", ""]
     columns = ("what", "LCI", "unit", "LCI's figure", "best peer", "ratio", "aim")
-    for o in (other.data for other in others):
+    for other in others:
+        o, (fewest, most) = other.data, other.launches()
+        launches = f"{fewest} launches" if fewest == most else f"{fewest} to {most} launches"
         name = f"{o['machine']['processor']}, {o['machine']['cores']} cores"
         lines += [f"Columns of {name}: {o['date']}, {measure.described(o['machine'])}; "
-                  f"LCI {o['versions'].get('lci', '?')}; {o['repeat']} launches, {rounds_of(o)}.", ""]
+                  f"LCI {o['versions'].get('lci', '?')}; {launches}, {rounds_of(o)}.", ""]
         columns = (*columns[:-1], f"LCI's figure, {name}", f"ratio, {name}", columns[-1])
     lines += table(columns, ratio_rows(c, others))
     for name, remedy in d["missing"].items():
