@@ -48,9 +48,13 @@ class process_barrier {
   }
 };
 
+/// How often a thread takes a biased lock in a row before the first bias.
+inline constexpr uint32_t turns_before_bias = 16;
+
 /// Not recursive: try_lock() of the holder returns false. The thread that has locked unlocks. For memory of one process
-/// only. `first_turns`: how often a thread takes the lock in a row before the first bias.
-template <template <class> class Atom = std::atomic, class System = process_barrier, uint32_t first_turns = 16>
+/// only.
+template <template <class> class Atom = std::atomic, class System = process_barrier,
+          uint32_t first_turns = turns_before_bias>
 class basic_biased_lock {
  public:
   /// May also fail if the previous holder is just unlocking.
