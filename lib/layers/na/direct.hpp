@@ -62,8 +62,7 @@ NA_EXPORT void NA_Direct_owe(na_class_t* na_class, const void* bytes, na_size_t 
 /// Wakes the threads that wait for the context, as an arriving message does.
 NA_EXPORT void NA_Direct_wake(na_context_t* context);
 /// Makes progress, as NA_Progress() does without a time-out, but does not check its arguments: `most` times, or until
-/// anything happens. Returns NA_SUCCESS if
-/// the context has completed operations, else NA_TIMEOUT or the code of a failure. No other thread may wait for the
-/// context meanwhile: messages that arrive within this call wake nobody.
+/// anything happens. Returns NA_SUCCESS if the context has completed operations, else NA_TIMEOUT or the code of a
+/// failure. No other thread may wait for the context meanwhile: messages that arrive within this call wake nobody.
 NA_EXPORT na_return_t NA_Direct_poll(na_class_t* na_class, na_context_t* context, unsigned most);
 }
