@@ -57,8 +57,6 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
       after_send(*lane);
       return errorcode_t::done;
     }
-    if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_line)
-      return inject_among_threads(*lane, peer, head, payload, size);
   }
   return inject_slowly(peer, head, payload, size);
 }
@@ -74,8 +72,8 @@ inline void device::push_short(out_lane& lane, message_head head, const void* pa
 }
 
 // To an external peer, or by a thread that has no lane of its own.
-errorcode_t device::inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload,
-                                         size_t size) {
+inline errorcode_t device::inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload,
+                                                size_t size) {
   if (!lane.lock.try_lock()) return errorcode_t::retry_lock;
   std::lock_guard guard(lane.lock, std::adopt_lock);
   if (LCI_UNLIKELY(!may_use(lane, peer))) return errorcode_t::retry_lock;

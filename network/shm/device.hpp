@@ -90,8 +90,7 @@ class device final : public network::device {
   /// Whether this lane is still the calling thread's lane to `peer`. The caller holds the lane's lock; before it got
   /// the lock, another thread may have reassigned the lane.
   bool may_use(const out_lane& lane, int peer) const { return lane_of(thread_index(), peer) == &lane; }
-  LCI_NOINLINE errorcode_t inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload,
-                                                size_t size);
+  errorcode_t inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
