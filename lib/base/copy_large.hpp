@@ -62,8 +62,8 @@ class large_copy {
   }
 
  private:
-  // Each piece is copied upwards, as that is what memcpy() is fastest at. The shorter they are, the more of the copy
-  // before is found again in the first cache; the longer, the less they cost.
+  // Each piece is copied upwards, as that is what memcpy() is fastest at. The shorter they are, the more
+  // bytes of the previous copy are still in the first-level cache; the longer they are, the fewer calls are needed.
   static constexpr size_t short_piece = size_t{8} << 10;
   static constexpr size_t long_piece = size_t{16} << 10;
   static constexpr size_t fewest_in_long = size_t{128} << 10;

@@ -1,7 +1,7 @@
 // A lock for what one thread uses nearly always, although others may. That thread takes it without an atomic
 // read-modify-write, which would cost more than what such locks protect.
 //
-// The lock is biased to a thread once this has taken it some times in a row. From then on the thread sets its `busy`
+// Once a thread has taken the lock several times in a row, the lock is biased to it. From then on it sets its `busy`
 // (B1), then checks that the bias is still its own (B2). Another thread first takes the inner lock, under which it
 // ends the bias (B3), then executes a barrier on all threads of the process (membarrier), then reads `busy` (B4).
 // Either the owner's B2 comes after its part of the barrier and sees B3; or B2 came before it, then so did B1, and B4
@@ -51,8 +51,8 @@ class process_barrier {
 /// How often a thread takes a biased lock in a row before the first bias.
 inline constexpr uint32_t turns_before_bias = 16;
 
-/// Not recursive: try_lock() of the holder returns false. The thread that has locked unlocks. For memory of one process
-/// only.
+/// Not recursive: try_lock() by the holder returns false. The thread that locked it unlocks it. Only for memory of one
+/// process.
 template <template <class> class Atom = std::atomic, class System = process_barrier,
           uint32_t first_turns = turns_before_bias>
 class basic_biased_lock {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <exception>
 
 #include "lib/base/quiet_thread.hpp"
 #include "lib/concurrent/parking.hpp"
@@ -30,7 +30,7 @@ bool joint_sleep::start() {
   tried_ = true;
   try {
     thread_ = quiet_thread("lci-watch", [this] { run(); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // no thread, or no memory for it
     return false;
   }
   return true;

@@ -28,7 +28,7 @@ class joint_sleep {
       sleeps_in_far_.store(!is_far, std::memory_order_relaxed);
   }
 
-  /// As device::wait(), but at most for `longest_wait_us`, as events of the other network don't end it. Thread-safe.
+  /// As device::wait(), but at most for `longest_wait_us`, since events of the other network don't end it. Thread-safe.
   void wait(int64_t timeout_us);
   /// As device::park() and device::unpark(): one thread at a time parks.
   void park(int64_t timeout_us);

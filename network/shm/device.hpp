@@ -139,7 +139,7 @@ class device final : public network::device {
   static constexpr uint32_t polls_of_round = 8;         // between two looks at the clock
   static constexpr uint32_t polls_between_reports = 8;  // of one of several pollers, some 200 ns: see report()
   LCI_COLD poller* join_pollers();
-  /// The calling thread's poller if it is one of several.
+  /// The calling thread's poller; null if it has none, e.g. as the only thread that polls.
   poller* known_poller() const {
     const int thread = thread_index_if_known();
     return thread < 0 ? nullptr : pollers_.get(static_cast<size_t>(thread));

@@ -129,7 +129,7 @@ struct shm_job {
   }
   /// Rank 0 sends to `peer`.
   errorcode_t send_to(int peer) { return devices[0]->inject(peer, message_head{}, nullptr, 0); }
-  /// Polls often enough that some polls check for devices that were freed.
+  /// Polls so often that some of the polls look for peers that have freed their devices.
   void poll(shm_recorder& sink) {
     for (int i = 0; i < 20'000; ++i) {
       try {

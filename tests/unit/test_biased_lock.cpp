@@ -12,7 +12,7 @@
 
 namespace lci_test {
 
-/// Runs a function right after one of a thread's loads, as other threads run while a thread is interrupted there.
+/// Runs a function right after a chosen load: it does what other threads do while this one is preempted there.
 struct interruption {
   int after = 0;  // loads
   std::function<void()> run;

@@ -16,7 +16,7 @@ using namespace lci_test;
 
 namespace {
 
-/// A thread that polls a device all the time, unless it is told to pause.
+/// A thread that polls a device in a loop, except while it is told to pause.
 class polling_thread {
  public:
   explicit polling_thread(lci::network::device& d) : device_(d), thread_([this] { run(); }) {}

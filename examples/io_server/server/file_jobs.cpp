@@ -4,7 +4,7 @@
 
 #include <cerrno>
 #include <chrono>
-#include <system_error>
+#include <exception>
 
 #include "file_data.hpp"
 
@@ -33,22 +33,22 @@ void file_jobs::begin(const open_file& file, bool writes) {
   if (thread_.joinable()) return;
   try {
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error&) {  // finish() and is_ready() do without it
+  } catch (const std::exception&) {  // no thread or no memory: finish() does without it
   }
 }
 
 void file_jobs::add(job* j) {
   {
     const std::lock_guard guard(mutex_);
-    entries_.push_back({j, false});
+    at(added_++) = {j, false};
   }
   changed_.notify_all();
 }
 
-bool file_jobs::may_begin() const { return n_begun_ < entries_.size() && !(writes_ && running_ > 0); }
+bool file_jobs::may_begin() const { return begun_ < added_ && !(writes_ && running_ > 0); }
 
 void file_jobs::execute(std::unique_lock<std::mutex>& lock) {
-  entry& e = entries_[n_begun_++];
+  entry& e = at(begun_++);
   job& j = *e.what;
   if (cut_) {
     j.done = 0;
@@ -78,14 +78,14 @@ void file_jobs::run() {
 
 bool file_jobs::is_ready() {
   const std::lock_guard guard(mutex_);
-  return !entries_.empty() && entries_.front().over;
+  return finished_ < added_ && at(finished_).over;
 }
 
 void file_jobs::finish() {
   using clock = std::chrono::steady_clock;
   std::unique_lock lock(mutex_);
   const auto until = clock::now() + awake;
-  while (!entries_.front().over) {
+  while (!at(finished_).over) {
     if (may_begin()) {
       execute(lock);
     } else if (clock::now() < until) {
@@ -96,16 +96,14 @@ void file_jobs::finish() {
       changed_.wait(lock);
     }
   }
-  entries_.pop_front();
-  --n_begun_;
+  ++finished_;
 }
 
 void file_jobs::end() {
   std::unique_lock lock(mutex_);
-  while (entries_.size() > n_begun_) entries_.pop_back();
+  added_ = begun_;
   changed_.wait(lock, [this] { return running_ == 0; });
-  entries_.clear();
-  n_begun_ = 0;
+  finished_ = begun_;
 }
 
 }  // namespace io_server

@@ -3,9 +3,9 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -19,6 +19,8 @@ namespace io_server {
 /// thread that transfers calls the member functions.
 class file_jobs {
  public:
+  static constexpr size_t most = 8;  ///< jobs at a time
+
   struct job {
     char* memory = nullptr;
     size_t size = 0;
@@ -34,7 +36,8 @@ class file_jobs {
 
   /// Begins a series of reads or writes of a file, which must exist until end().
   void begin(const open_file& file, bool writes);
-  /// The job must exist until it is finished or end() has returned. Jobs are finished in the order of these calls.
+  /// At most `most` may be unfinished. The job must exist until it is finished or end() has returned. Jobs are finished
+  /// in the order of these calls.
   void add(job* j);
   /// Whether the oldest job has been executed.
   bool is_ready();
@@ -45,18 +48,20 @@ class file_jobs {
 
  private:
   struct entry {
-    job* what;
+    job* what = nullptr;
     bool over = false;
   };
 
   void run();
-  bool may_begin() const;  // under mutex_, as the next
+  bool may_begin() const;  // under mutex_, as the next two
+  entry& at(size_t number) { return entries_[number % most]; }
   void execute(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<entry> entries_;  // references stay valid while others are added and removed at the ends
-  size_t n_begun_ = 0;         // of the entries, the first ones
+  std::array<entry, most> entries_{};  // by the number of the job
+  // Numbers of jobs: those below have been finished, begun, added.
+  size_t finished_ = 0, begun_ = 0, added_ = 0;
   int running_ = 0;
   const open_file* file_ = nullptr;
   bool writes_ = false, cut_ = false, stops_ = false;

@@ -36,7 +36,7 @@ class transfer_buffers {
   // Bytes of a piece. In shared memory the post copies the data, so a piece should fit in the processor's cache, where
   // the second copy finds it. Over TCP, larger pieces keep the connection busy.
   static constexpr size_t near_piece = size_t{128} << 10, far_piece = size_t{256} << 10;
-  static constexpr size_t n_pieces = 8;
+  static constexpr size_t n_pieces = file_jobs::most;
 
   enum class state : unsigned char { free, under_way, arrived };
   struct piece {

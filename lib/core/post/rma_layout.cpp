@@ -264,7 +264,8 @@ class layout_transfer final : public dependent, private deferred_task {
   std::atomic<int64_t> pieces_{1};  // outstanding, and one for the thread that posts them
 };
 
-/// Transfers what the network transfers at once, without a copy of the layouts. Returns the number of bytes.
+/// Posts pieces as long as the network completes them within the call, so that no copy of the layouts is needed.
+/// Returns the number of bytes transferred.
 template <class Args>
 size_t post_at_once(device& d, const Args& a) {
   if (is_ordered(a) && !d.backlog.empty()) return 0;

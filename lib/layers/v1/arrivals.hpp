@@ -36,7 +36,7 @@ class handler_functions {
   handler_functions(const handler_functions&) = delete;
   handler_functions& operator=(const handler_functions&) = delete;
 
-  /// Null if there is none: for all tags but those of short messages.
+  /// The handler of the endpoint; null if it has none, or if the message is not a short one.
   LCI_handler_t of(lci::tag_t tag) const {
     return of_[static_cast<uint32_t>(tag) >> tag_bits].load(std::memory_order_acquire);  // A1
   }
