@@ -17,7 +17,8 @@ namespace lci::network::shm {
 /// sees the new value within a finite time. Objects that pointers lead to live as long as the device. A thread finds
 /// them where they were published: by the release store in mpmc_array, or, in `next`, see below.
 struct alignas(cache_line) poller {
-  explicit poller(int thread_index) : thread(thread_index) {}
+  // `next` is never null: the one before this one in the ring may lead a walk here before share_lanes_out() sets it.
+  explicit poller(int thread_index) : next(this), thread(thread_index) {}
 
   // Written by the thread only. (Threads beyond max_thread_index, and those that had no memory for a poller, use the
   // same one; updates that they lose do no harm.)
@@ -42,10 +43,10 @@ struct alignas(cache_line) poller {
   // Written by other pollers that have found that the thread polls no longer.
   std::atomic<uint32_t> times_stopped{0};  // in a row
   // Written under the device's mutex.
-  std::atomic<uint32_t> kept{0};       // lanes
-  std::atomic<uint32_t> own{0};        // lanes to the own rank that the thread sends through
-  std::atomic<poller*> next{nullptr};  // in the ring of pollers; release and acquire: it may have just been made
-  std::atomic<bool> absent{false};     // it has stopped for long: others keep its lanes, and it is not in the ring
+  std::atomic<uint32_t> kept{0};    // lanes
+  std::atomic<uint32_t> own{0};     // lanes to the own rank that the thread sends through
+  std::atomic<poller*> next;        // in the ring of pollers; release and acquire: it may have just been made
+  std::atomic<bool> absent{false};  // it has stopped for long: others keep its lanes, and it is not in the ring
   const int thread;
 };
 

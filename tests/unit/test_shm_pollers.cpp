@@ -256,3 +256,17 @@ TEST_CASE("shm: messages to the own rank from threads that share a device arrive
   CHECK(sink.wrong == 0);
   CHECK(sink.arrived == n_threads * count);
 }
+
+TEST_CASE("shm: threads can begin to poll a device while others look past threads that have stopped") {
+  constexpr int rounds = 100, threads_of_round = 12, polls_of_thread = 300;
+  for (int round = 0; round < rounds; ++round) {
+    shm_job j(1);
+    polling_thread first(*j.devices[0]), second(*j.devices[0]);
+    for (int i = 0; i < threads_of_round; ++i)  // each begins to poll after the one before has stopped
+      std::thread([&] {
+        shm_recorder sink;
+        for (int n = 0; n < polls_of_thread; ++n) j.devices[0]->poll(sink, 64);
+      }).join();
+    CHECK(first.found() + second.found() == 0);
+  }
+}
