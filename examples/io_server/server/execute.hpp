@@ -1,6 +1,7 @@
 // Executes requests on the file system, except bulk transfers, which are in transfer.hpp.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <string>
 
@@ -30,6 +31,9 @@ bool take_request(const void* message, size_t size, received& r);
 /// Executes all requests except `hello`, `bye`, and reads and writes in bulk. Stores error, results and data.
 /// Thread-safe. For staged writes the caller must hold `client.writing`.
 void execute(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out);
+
+/// The errno of a system call that has returned `result`, or 0 if it has not failed.
+inline int errno_of(int result) { return result == 0 ? 0 : errno; }
 
 /// Parts of execute(), by topic. Each returns 0 or an errno.
 int execute_on_file(session& client, const received& r, reply& answer, outgoing& out);

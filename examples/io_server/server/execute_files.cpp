@@ -62,8 +62,6 @@ int lend(const open_file& file, reply& answer) {
   return 0;
 }
 
-int returned(int result) { return result == 0 ? 0 : errno; }
-
 }  // namespace
 
 int execute_on_file(session& client, const received& r, reply& answer, outgoing& out) {
@@ -77,11 +75,11 @@ int execute_on_file(session& client, const received& r, reply& answer, outgoing&
     case op::write:
       return write_inline(*file, r, answer);
     case op::ftruncate:
-      return returned(ftruncate(fd, h.a));
+      return errno_of(ftruncate(fd, h.a));
     case op::fsync:
-      return returned(h.a != 0 ? fdatasync(fd) : fsync(fd));
+      return errno_of(h.a != 0 ? fdatasync(fd) : fsync(fd));
     case op::fallocate:
-      return returned(fallocate(fd, static_cast<int>(h.c), h.a, h.b));
+      return errno_of(fallocate(fd, static_cast<int>(h.c), h.a, h.b));
     case op::list:
       return list(*file, h, answer, out);
     case op::lend:

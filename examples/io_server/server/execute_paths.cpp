@@ -15,8 +15,6 @@ namespace io_server {
 
 namespace {
 
-int returned(int result) { return result == 0 ? 0 : errno; }
-
 template <class T>
 int put(outgoing& out, const T& value) {
   std::memcpy(out.data, &value, sizeof value);
@@ -26,7 +24,7 @@ int put(outgoing& out, const T& value) {
 
 int truncate_path(const root_folder& root, const received& r) {
   const descriptor file = root.open(r.text, O_WRONLY | O_NONBLOCK);
-  return file ? returned(ftruncate(file.get(), r.head.a)) : errno;
+  return file ? errno_of(ftruncate(file.get(), r.head.a)) : errno;
 }
 
 int read_link(const root_folder& root, const received& r, outgoing& out) {
@@ -47,7 +45,7 @@ int execute_on_path(const root_folder& root, const received& r, outgoing& out) {
   const descriptor found = root.open(r.text, O_PATH | (follow ? 0 : O_NOFOLLOW));
   if (!found) return errno;
   if (r.head.what == op::access)
-    return returned(static_cast<int>(
+    return errno_of(static_cast<int>(
         syscall(SYS_faccessat2, found.get(), "", static_cast<int>(r.head.a), AT_EMPTY_PATH | AT_EACCESS)));
   if (r.head.what == op::statfs) {
     struct statfs status {};
@@ -66,26 +64,26 @@ int execute_on_names(const root_folder& root, const received& r) {
   if (!folder) return h.what == op::mkdir && errno == EBUSY ? EEXIST : errno;
   switch (h.what) {
     case op::unlink:
-      return returned(unlinkat(folder.get(), name.c_str(), h.a != 0 ? AT_REMOVEDIR : 0));
+      return errno_of(unlinkat(folder.get(), name.c_str(), h.a != 0 ? AT_REMOVEDIR : 0));
     case op::mkdir:
-      return returned(mkdirat(folder.get(), name.c_str(), static_cast<mode_t>(h.a) & 07777));
+      return errno_of(mkdirat(folder.get(), name.c_str(), static_cast<mode_t>(h.a) & 07777));
     case op::symlink:
-      return returned(symlinkat(r.text.c_str(), folder.get(), name.c_str()));
+      return errno_of(symlinkat(r.text.c_str(), folder.get(), name.c_str()));
     default:
       break;
   }
   const descriptor folder2 = root.parent(r.text2, name2);
   if (!folder2) return errno;
   if (h.what == op::rename)
-    return returned(static_cast<int>(
+    return errno_of(static_cast<int>(
         syscall(SYS_renameat2, folder.get(), name.c_str(), folder2.get(), name2.c_str(), static_cast<unsigned>(h.a))));
-  if (h.a == 0) return returned(linkat(folder.get(), name.c_str(), folder2.get(), name2.c_str(), 0));
+  if (h.a == 0) return errno_of(linkat(folder.get(), name.c_str(), folder2.get(), name2.c_str(), 0));
   // To link the target of a symbolic link, open it below the root first: the kernel would follow the link out of it.
   const descriptor target = root.open(r.text, O_PATH);
   if (!target) return errno;
   char path[48];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", target.get());
-  return returned(linkat(AT_FDCWD, path, folder2.get(), name2.c_str(), AT_SYMLINK_FOLLOW));
+  return errno_of(linkat(AT_FDCWD, path, folder2.get(), name2.c_str(), AT_SYMLINK_FOLLOW));
 }
 
 }  // namespace io_server

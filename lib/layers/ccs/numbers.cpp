@@ -70,24 +70,24 @@ auto with_type(CCS_number_t type, F f) {
   }
 }
 template <CCS_combine_t Op>
-using operation = std::integral_constant<CCS_combine_t, Op>;
+using operator_constant = std::integral_constant<CCS_combine_t, Op>;
 template <class F>
 auto with_operation(CCS_combine_t op, F f) {
   switch (op) {
     case CCS_PROD:
-      return f(operation<CCS_PROD>());
+      return f(operator_constant<CCS_PROD>());
     case CCS_MIN:
-      return f(operation<CCS_MIN>());
+      return f(operator_constant<CCS_MIN>());
     case CCS_MAX:
-      return f(operation<CCS_MAX>());
+      return f(operator_constant<CCS_MAX>());
     case CCS_AND:
-      return f(operation<CCS_AND>());
+      return f(operator_constant<CCS_AND>());
     case CCS_OR:
-      return f(operation<CCS_OR>());
+      return f(operator_constant<CCS_OR>());
     case CCS_XOR:
-      return f(operation<CCS_XOR>());
+      return f(operator_constant<CCS_XOR>());
     default:
-      return f(operation<CCS_SUM>());
+      return f(operator_constant<CCS_SUM>());
   }
 }
 

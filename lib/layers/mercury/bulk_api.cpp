@@ -11,8 +11,8 @@ using namespace mercury;
 
 namespace {
 
-constexpr const char* what = "a bulk handle";
-bulk* get_bulk(const char* function, hg_bulk_t handle) { return get<bulk>(function, what, handle); }
+constexpr const char* a_bulk_handle = "a bulk handle";
+bulk* get_bulk(const char* function, hg_bulk_t handle) { return get<bulk>(function, a_bulk_handle, handle); }
 
 hg_return_t misuse(const char* function, const char* text) { return fail(HG_INVALID_PARAM, function, "%s", text); }
 

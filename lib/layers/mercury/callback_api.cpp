@@ -9,7 +9,7 @@ using namespace mercury;
 
 namespace {
 
-constexpr const char* what = "the handle of a call to be made";
+constexpr const char* call_to_make = "the handle of a call to be made";
 
 callback_context* context_of(const char* function, hg_context_t* context) {
   auto* c = static_cast<callback_context*>(context);
@@ -81,7 +81,7 @@ hg_return_t HG_Create(hg_context_t* context, na_addr_t addr, hg_id_t id, hg_hand
 }
 
 hg_return_t HG_Destroy(hg_handle_t handle) {
-  request* r = get<request>(__func__, what, handle);
+  request* r = get<request>(__func__, call_to_make, handle);
   if (r == nullptr) return HG_FAIL;
   r->callback = nullptr;
   if (r->is_begun() && !r->is_done()) r->cancel();
@@ -90,7 +90,7 @@ hg_return_t HG_Destroy(hg_handle_t handle) {
 }
 
 hg_return_t HG_Forward_handle(hg_handle_t handle, hg_cb_t callback, void* arg, void* in_struct) {
-  request* r = get<request>(__func__, what, handle);
+  request* r = get<request>(__func__, call_to_make, handle);
   if (r == nullptr) return HG_FAIL;
   if (r->is_begun()) return fail(HG_FAIL, __func__, "the handle's call has not completed");
   return guarded("HG_Forward", [&] {
@@ -105,21 +105,21 @@ hg_return_t HG_Forward_handle(hg_handle_t handle, hg_cb_t callback, void* arg, v
 }
 
 hg_return_t HG_Cancel(hg_handle_t handle) {
-  request* r = get<request>(__func__, what, handle);
+  request* r = get<request>(__func__, call_to_make, handle);
   if (r == nullptr) return HG_FAIL;
   if (r->is_begun()) r->cancel();
   return HG_SUCCESS;
 }
 
 hg_return_t HG_Get_output(hg_handle_t handle, void* out_struct) {
-  request* r = get<request>(__func__, what, handle);
+  request* r = get<request>(__func__, call_to_make, handle);
   if (r == nullptr) return HG_FAIL;
   if (!r->is_done()) return fail(HG_FAIL, __func__, "the call has not completed");
   return r->result() == HG_SUCCESS ? r->decode_again(out_struct) : r->result();
 }
 
 hg_return_t HG_Free_output(hg_handle_t handle, void* out_struct) {
-  const request* r = get<request>(__func__, what, handle);
+  const request* r = get<request>(__func__, call_to_make, handle);
   if (r == nullptr) return HG_FAIL;
   if (r->called->out_proc == nullptr || out_struct == nullptr) return HG_SUCCESS;
   processor p(nullptr, 0, HG_FREE);

@@ -29,7 +29,7 @@ class checksum : public object<0x6d756373> {
   uint64_t value_ = 0;
 };
 
-constexpr const char* what = "a checksum";
+constexpr const char* a_checksum = "a checksum";
 
 }  // namespace
 
@@ -46,13 +46,13 @@ int hg_checksum_init(const char* hash_method, hg_checksum_t* result) {
 }
 
 int hg_checksum_destroy(hg_checksum_t c) {
-  checksum* found = get<checksum>(__func__, what, c);
+  checksum* found = get<checksum>(__func__, a_checksum, c);
   delete found;
   return found != nullptr ? 0 : -1;
 }
 
 int hg_checksum_reset(hg_checksum_t c) {
-  checksum* found = get<checksum>(__func__, what, c);
+  checksum* found = get<checksum>(__func__, a_checksum, c);
   if (found == nullptr) return -1;
   found->reset();
   return 0;
@@ -60,12 +60,12 @@ int hg_checksum_reset(hg_checksum_t c) {
 
 size_t hg_checksum_get_size(hg_checksum_t c) {
   if (c == nullptr) return 0;
-  const checksum* found = get<checksum>(__func__, what, c);
+  const checksum* found = get<checksum>(__func__, a_checksum, c);
   return found != nullptr ? found->size() : 0;
 }
 
 int hg_checksum_get(hg_checksum_t c, void* buf, size_t size, int) {
-  const checksum* found = get<checksum>(__func__, what, c);
+  const checksum* found = get<checksum>(__func__, a_checksum, c);
   if (found == nullptr) return -1;
   if (buf == nullptr || size < found->size())
     return fail(HG_FAIL, __func__, "the buffer must have %zu bytes, but has %zu", found->size(), buf ? size : 0);
@@ -74,7 +74,7 @@ int hg_checksum_get(hg_checksum_t c, void* buf, size_t size, int) {
 }
 
 int hg_checksum_update(hg_checksum_t c, const void* data, size_t size) {
-  checksum* found = get<checksum>(__func__, what, c);
+  checksum* found = get<checksum>(__func__, a_checksum, c);
   if (found == nullptr) return -1;
   if (data == nullptr && size > 0) return fail(HG_FAIL, __func__, "data is NULL, but has %zu bytes", size);
   found->update(data, size);

@@ -7,11 +7,11 @@
 using namespace mercury;
 
 namespace {
-constexpr const char* what = "the handle of a call that is executed here";
+constexpr const char* executed_call = "the handle of a call that is executed here";
 
 /// The call behind a handle; prints a line and returns null if it is invalid or has been answered.
 call* unanswered(const char* function, hg_handle_t handle) {
-  call* c = get<call>(function, what, handle);
+  call* c = get<call>(function, executed_call, handle);
   if (c != nullptr && c->is_answered()) {
     fail(HG_FAIL, function, "the call has been answered already");
     return nullptr;
@@ -31,17 +31,17 @@ hg_return_t HG_Handler_process(unsigned int timeout, hg_status_t* status) {
 }
 
 na_addr_t HG_Handler_get_addr(hg_handle_t handle) {
-  const call* c = get<call>(__func__, what, handle);
+  const call* c = get<call>(__func__, executed_call, handle);
   return c != nullptr ? c->source : NA_ADDR_NULL;
 }
 
 na_class_t* HG_Handler_get_na_class(hg_handle_t handle) {
-  const call* c = get<call>(__func__, what, handle);
+  const call* c = get<call>(__func__, executed_call, handle);
   return c != nullptr ? c->owner.network->na() : nullptr;
 }
 
 hg_return_t HG_Handler_get_input_buf(hg_handle_t handle, void** in_buf, size_t* in_buf_size) {
-  const call* c = get<call>(__func__, what, handle);
+  const call* c = get<call>(__func__, executed_call, handle);
   if (c == nullptr) return HG_FAIL;
   if (in_buf == nullptr || in_buf_size == nullptr)
     return fail(HG_FAIL, __func__, "%s is NULL, but must not be", in_buf == nullptr ? "in_buf" : "in_buf_size");
@@ -51,7 +51,7 @@ hg_return_t HG_Handler_get_input_buf(hg_handle_t handle, void** in_buf, size_t* 
 }
 
 hg_return_t HG_Handler_get_output_buf(hg_handle_t handle, void** out_buf, size_t* out_buf_size) {
-  call* c = get<call>(__func__, what, handle);
+  call* c = get<call>(__func__, executed_call, handle);
   if (c == nullptr) return HG_FAIL;
   if (out_buf == nullptr || out_buf_size == nullptr)
     return fail(HG_FAIL, __func__, "%s is NULL, but must not be", out_buf == nullptr ? "out_buf" : "out_buf_size");
@@ -61,12 +61,12 @@ hg_return_t HG_Handler_get_output_buf(hg_handle_t handle, void** out_buf, size_t
 }
 
 hg_return_t HG_Handler_get_input(hg_handle_t handle, void* in_struct) {
-  call* c = get<call>(__func__, what, handle);
+  call* c = get<call>(__func__, executed_call, handle);
   return c != nullptr ? c->input(in_struct) : HG_FAIL;
 }
 
 hg_return_t HG_Handler_free_input(hg_handle_t handle, void* in_struct) {
-  const call* c = get<call>(__func__, what, handle);
+  const call* c = get<call>(__func__, executed_call, handle);
   if (c == nullptr) return HG_FAIL;
   if (c->called->in_proc == nullptr || in_struct == nullptr) return HG_SUCCESS;
   processor p(nullptr, 0, HG_FREE);
@@ -89,7 +89,7 @@ hg_return_t HG_Handler_start_response(hg_handle_t handle, void* extra_out_buf, s
 }
 
 hg_return_t HG_Handler_free(hg_handle_t handle) {
-  call* c = get<call>(__func__, what, handle);
+  call* c = get<call>(__func__, executed_call, handle);
   if (c == nullptr) return HG_FAIL;
   if (!c->is_answered()) c->answer_error(HG_FAIL);
   c->unref();

@@ -6,7 +6,7 @@
 using namespace mercury;
 
 namespace {
-constexpr const char* what = "a request";
+constexpr const char* a_request = "a request";
 
 bool is_wanted(const hg_status_t* status) { return status != nullptr && status != HG_STATUS_IGNORE; }
 }  // namespace
@@ -35,7 +35,7 @@ hg_return_t HG_Forward(na_addr_t addr, hg_id_t id, void* in_struct, void* out_st
 
 hg_return_t HG_Wait(hg_request_t pointer, unsigned int timeout, hg_status_t* status) {
   runtime* r = current(__func__);
-  request* waited = r != nullptr ? get<request>(__func__, what, pointer) : nullptr;
+  request* waited = r != nullptr ? get<request>(__func__, a_request, pointer) : nullptr;
   if (waited == nullptr) return HG_FAIL;
   const bool is_done = r->wait(*waited, timeout);
   if (is_wanted(status)) *status = is_done ? HG_TRUE : HG_FALSE;
@@ -59,7 +59,7 @@ hg_return_t HG_Wait_all(int count, hg_request_t array_of_requests[], unsigned in
 }
 
 hg_return_t HG_Request_free(hg_request_t pointer) {
-  request* freed = get<request>(__func__, what, pointer);
+  request* freed = get<request>(__func__, a_request, pointer);
   if (freed == nullptr) return HG_FAIL;
   if (freed->is_done()) {
     freed->free_decoded();

@@ -1,4 +1,5 @@
 #include "lib/tools/lcirun/event_loop.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -6,12 +7,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <system_error>
 
 namespace lci::launcher {
 
 event_loop::event_loop() : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-  if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
+  if (epoll_ < 0) throw_errno("epoll_create1");
 }
 
 event_loop::~event_loop() { close(epoll_); }
@@ -22,7 +22,7 @@ bool event_loop::watch(int fd, uint32_t events, handler on_ready) {
   event.data.fd = fd;
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
     if (errno == EPERM) return false;
-    throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+    throw_errno("epoll_ctl");
   }
   if (handlers_.size() <= size_t(fd)) handlers_.resize(size_t(fd) + 1);
   handlers_[size_t(fd)] = std::move(on_ready);
@@ -41,7 +41,7 @@ void event_loop::wait(double seconds) {
   const int ms = seconds < 0 ? -1 : int(std::min(seconds * 1e3 + 1, double(INT_MAX)));
   const int n = epoll_wait(epoll_, events, most, ms);
   if (n < 0 && errno != EINTR) {
-    throw std::system_error(errno, std::generic_category(), "epoll_wait");
+    throw_errno("epoll_wait");
   }
   for (int i = 0; i < n; ++i) {
     // A copy, since the handler may forget its own descriptor.

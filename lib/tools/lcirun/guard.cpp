@@ -10,9 +10,9 @@
 #include <cerrno>
 #include <csignal>
 #include <exception>
-#include <system_error>
 
 #include "lib/tools/lcirun/processes.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 
 namespace lci::launcher {
 
@@ -20,8 +20,6 @@ namespace {
 
 // timeout(1) and similar tools signal lcirun and then its process group: that is not a second SIGINT.
 constexpr double second_interrupt_after = 0.25;
-
-[[noreturn]] void refuse(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 /// Blocks the signals that the signalfd reads, and SIGPIPE, for which write() returns an error instead.
 sigset_t block_signals(original_state& original) {
@@ -111,11 +109,11 @@ class guard {
 int run_guarded(const guarded_work& work) {
   original_state original;
   const sigset_t signals = block_signals(original);
-  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) refuse("prctl(PR_SET_CHILD_SUBREAPER)");
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throw_errno("prctl(PR_SET_CHILD_SUBREAPER)");
   int pair[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) refuse("socketpair");
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) throw_errno("socketpair");
   const pid_t pid = fork();
-  if (pid < 0) refuse("fork");
+  if (pid < 0) throw_errno("fork");
   if (pid == 0) {
     close(pair[0]);
     become_job(work, original, pair[1]);
@@ -125,7 +123,7 @@ int run_guarded(const guarded_work& work) {
   if (null >= 0) dup2(null, STDIN_FILENO);
   if (null > STDIN_FILENO) close(null);
   const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
-  if (signal_fd < 0) refuse("signalfd");
+  if (signal_fd < 0) throw_errno("signalfd");
   return guard(pid, pair[0], signal_fd).wait();
 }
 

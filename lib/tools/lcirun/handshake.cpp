@@ -1,9 +1,9 @@
 #include "lib/tools/lcirun/handshake.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 
 #include <sys/random.h>
 
 #include <cerrno>
-#include <system_error>
 
 #include "lib/base/hmac.hpp"
 
@@ -38,7 +38,7 @@ std::string tag(const secret_key& key, const char* who, std::string_view hello, 
 std::array<unsigned char, 16> random_bytes() {
   std::array<unsigned char, 16> bytes;
   if (getrandom(bytes.data(), bytes.size(), 0) != ssize_t(bytes.size())) {
-    throw std::system_error(errno, std::generic_category(), "getrandom");
+    throw_errno("getrandom");
   }
   return bytes;
 }

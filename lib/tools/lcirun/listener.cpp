@@ -10,9 +10,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "lib/tools/lcirun/processes.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 
 namespace lci::launcher {
 
@@ -21,8 +21,6 @@ namespace {
 // Limits for connections that have not authenticated: any process may connect and send nothing.
 constexpr size_t most_callers = 256;
 constexpr double hello_timeout_s = 10;
-
-[[noreturn]] void refuse(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 std::string name_of(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN] = "?";
@@ -53,12 +51,12 @@ listener::listener(event_loop& loop, size_t hosts, bool verbose, accepted_t acce
     sockaddr_in four{};
     four.sin_family = AF_INET;
     socket_ = socket(AF_INET, type, 0);
-    if (socket_ < 0) refuse("a socket for other hosts");
-    if (bind(socket_, reinterpret_cast<const sockaddr*>(&four), sizeof four) != 0) refuse("bind");
+    if (socket_ < 0) throw_errno("a socket for other hosts");
+    if (bind(socket_, reinterpret_cast<const sockaddr*>(&four), sizeof four) != 0) throw_errno("bind");
   }
-  if (listen(socket_, 128) != 0) refuse("listen");
+  if (listen(socket_, 128) != 0) throw_errno("listen");
   socklen_t size = sizeof six;
-  if (getsockname(socket_, reinterpret_cast<sockaddr*>(&six), &size) != 0) refuse("getsockname");
+  if (getsockname(socket_, reinterpret_cast<sockaddr*>(&six), &size) != 0) throw_errno("getsockname");
   port_ = ntohs(six.sin6_port);  // sin_port has the same offset
   loop_.watch(socket_, EPOLLIN, [this] { accept_one(); });
 }

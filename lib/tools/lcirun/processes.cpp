@@ -14,10 +14,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <system_error>
 #include <unordered_map>
 
 #include "lib/tools/lcirun/launch_options.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 
 namespace lci::launcher {
 
@@ -104,7 +104,7 @@ int watch_children(event_loop& loop, std::function<void()> on_end) {
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);  // blocked by the guard before it forked us
   const int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (signals < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  if (signals < 0) throw_errno("signalfd");
   loop.watch(signals, EPOLLIN, [signals, call = std::move(on_end)] {
     signalfd_siginfo info[8];
     while (read(signals, info, sizeof info) > 0) {

@@ -9,13 +9,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
-#include <system_error>
 
 #include "lib/tools/lcirun/call_home.hpp"
 #include "lib/tools/lcirun/guard.hpp"
 #include "lib/tools/lcirun/input.hpp"
 #include "lib/tools/lcirun/local_host.hpp"
 #include "lib/tools/lcirun/processes.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 
 namespace lci::launcher {
 
@@ -23,7 +23,7 @@ namespace {
 
 // Limit of output that lcirun has not written yet: its reader may be slow, which must not delay PMI.
 constexpr int64_t output_window = 1 << 20;
-constexpr double end_timeout = 10;  // seconds for lcirun to read the last frames
+constexpr double last_frames_timeout = 10;  // seconds for lcirun to read the last frames
 
 class proxy : private host_events {
  public:
@@ -44,10 +44,10 @@ class proxy : private host_events {
     ranks_.start();
     if (input_end_ >= 0) close(input_end_);
     while (!over_) {
-      loop_.wait(done_at_ == 0 ? -1 : std::max(0.0, done_at_ + end_timeout - now()));
+      loop_.wait(done_at_ == 0 ? -1 : std::max(0.0, done_at_ + last_frames_timeout - now()));
       ranks_.update();
       tell_of_end();
-      if (done_at_ != 0 && now() > done_at_ + end_timeout) break;
+      if (done_at_ != 0 && now() > done_at_ + last_frames_timeout) break;
     }
     return kill_descendants(5) ? 0 : exit_failure;
   }
@@ -57,7 +57,7 @@ class proxy : private host_events {
     if (!setup_.share.has(0)) return -1;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-      throw std::system_error(errno, std::generic_category(), "pipe");
+      throw_errno("pipe");
     }
     input_ = std::make_unique<input_receiver>(loop_, up_, ends[1]);
     return input_end_ = ends[0];

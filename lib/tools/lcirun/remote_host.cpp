@@ -9,17 +9,17 @@
 #include <csignal>
 #include <cstring>
 #include <sstream>
-#include <system_error>
 
 #include "lib/bootstrap/pmi1_wire.hpp"
 #include "lib/tools/lcirun/processes.hpp"
 #include "lib/tools/lcirun/setup.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 
 namespace lci::launcher {
 
 namespace {
 
-constexpr double end_timeout = 3;  // seconds for ssh to end after its proxy has, or after the host is lost
+constexpr double ssh_end_timeout = 3;  // seconds for ssh to end after its proxy has, or after the host is lost
 
 constexpr unsigned out_ended = 1, error_ended = 2, exited = 4;
 
@@ -64,10 +64,10 @@ std::vector<std::string> remote_host::command() const {
 
 void remote_host::start() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("pipe");
   const pid_t parent = getpid();
   ssh_ = fork();
-  if (ssh_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (ssh_ < 0) throw_errno("fork");
   if (ssh_ == 0) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(exit_failure);
     become_ssh(ends[0]);
@@ -282,7 +282,7 @@ void remote_host::finish() {
   // When these close, the proxy kills all remaining processes and ends.
   if (connection_) connection_->close();
   setup_->close();
-  deadline_ = ssh_ > 0 ? now() + end_timeout : 0;
+  deadline_ = ssh_ > 0 ? now() + ssh_end_timeout : 0;
 }
 
 }  // namespace lci::launcher

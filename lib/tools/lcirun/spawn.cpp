@@ -8,16 +8,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <system_error>
 
 #include "lib/tools/lcirun/processes.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 #include "lib/tools/lcirun/tools.hpp"
 
 namespace lci::launcher {
 
 namespace {
-
-[[noreturn]] void refuse(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 /// Called in the child before the program runs, where an exception could not be caught.
 [[noreturn]] void give_up(int rank, const std::string& text, int code) {
@@ -39,13 +37,13 @@ std::string spawner::describe_binding(int rank) const { return bindings_[size_t(
 
 started_rank spawner::start(int rank, const rank_wiring& wiring) const {
   int pmi[2], out[2] = {-1, wiring.out}, error[2] = {-1, wiring.error};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pmi) != 0) refuse("socketpair");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pmi) != 0) throw_errno("socketpair");
   if (wiring.capture) {
-    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(error, O_CLOEXEC) != 0) refuse("pipe");
+    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(error, O_CLOEXEC) != 0) throw_errno("pipe");
   }
   const child_ends ends{pmi[1], out[1], error[1], wiring.input, getpid()};
   const pid_t pid = fork();
-  if (pid < 0) refuse("fork");
+  if (pid < 0) throw_errno("fork");
   if (pid == 0) become_rank(rank, ends);
   close(pmi[1]);
   if (wiring.capture) {
