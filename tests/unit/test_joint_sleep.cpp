@@ -1,4 +1,8 @@
 // The sleep of a device of two networks: each network's events end it, and no wake-up is lost.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -6,10 +10,12 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "network/routed/joint_sleep.hpp"
+#include "tests/support/testing.hpp"
 
 using lci::network::routed::joint_sleep;
 
@@ -164,4 +170,28 @@ TEST_CASE("no event of either network is lost while a thread sleeps in one and t
   }
   source.join();
   CHECK(longest < 5);
+}
+
+TEST_CASE("without a thread that watches the other network, sleeps of a device of two networks are short",
+          "[joint_sleep]") {
+  if (lci_test::sanitized) return lci_test::skip("a sanitizer needs address space that the test limits");
+  const pid_t child = fork();
+  if (child == 0) {
+    // No more address space than now, so that no thread gets a new stack; the first ones get stacks that were kept.
+    two_networks both;
+    const rlimit limit{1, 1};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+    try {
+      for (int n = 0; n < 100; ++n) std::thread([] { pause(); }).detach();
+      _exit(3);
+    } catch (const std::system_error&) {
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 3; ++i) both.sleep.park(two_networks::long_us);
+    _exit(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5) ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }

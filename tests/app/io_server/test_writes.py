@@ -56,3 +56,22 @@ except OSError as e:
 assert os.pwrite(f, b'x', 0) == 1''')
         self.assertEqual([int(word) for word in out.split()], [limit, limit - (1 << 20), errno.EFBIG])
         self.assertEqual((self.root / 'file').stat().st_size, limit)
+
+    def test_transfers_go_on_where_the_server_can_start_no_thread(self):
+        # Over TCP a second thread reads and writes the file meanwhile. Here it gets no stack.
+        out = self.run_remotely(sys.executable, '-c', COMMON + '''
+import resource
+server = int(sys.argv[1])
+def threads():
+    return len(os.listdir(f'/proc/{server}/task'))
+f = os.open('/remote/file', os.O_RDWR | os.O_CREAT)
+assert os.pwrite(f, data[:1000], 0) == 1000 and os.pread(f, 2000, 0) == data[:1000]
+before = threads()
+limits = resource.prlimit(server, resource.RLIMIT_AS, (1, resource.RLIM_INFINITY))
+assert os.pwrite(f, data[:SIZE], 0) == SIZE
+assert os.pread(f, SIZE + 1, 0) == data[:SIZE]
+assert threads() == before
+resource.prlimit(server, resource.RLIMIT_AS, limits)
+assert os.pread(f, SIZE + 1, 0) == data[:SIZE]
+print(threads() - before)''', str(self.server.process.pid))
+        self.assertEqual(int(out), 1 if self.server.network == 'tcp' else 0)
