@@ -25,8 +25,8 @@ inline void run_one(const mixed_options& options) {
   FAIL(text);
 }
 
-/// Runs jobs of `options_of(seed)` for the seeds 1, 2 and so on for `seconds`, but at least 20 of them. The time is
-/// multiplied by lci_test::long_runs().
+/// Runs jobs of `options_of(seed)` for the seeds 1, 2 and so on for `seconds`, but at least 20 of them: fewer with a
+/// sanitizer, with which a job may take seconds. The time is multiplied by lci_test::long_runs().
 template <class Options>
 void run_seeds(int seconds, Options options_of) {
   if (const char* seed = std::getenv("LCI_TEST_SEED")) return run_one(options_of(std::strtoull(seed, nullptr, 10)));
@@ -34,8 +34,9 @@ void run_seeds(int seconds, Options options_of) {
   seconds = box != nullptr ? std::atoi(box) : seconds * lci_test::long_runs();
   lci_test::time_limit(seconds + 60);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  constexpr uint64_t fewest = 20 / lci_test::time_scale;
   uint64_t seed = 1;
-  for (; std::chrono::steady_clock::now() < end || seed <= 20; ++seed) run_one(options_of(seed));
+  for (; std::chrono::steady_clock::now() < end || seed <= fewest; ++seed) run_one(options_of(seed));
   std::cout << "seeds 1.." << seed - 1 << std::endl;
 }
 
