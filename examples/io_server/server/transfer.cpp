@@ -21,9 +21,9 @@ transfer_buffers::transfer_buffers(lci::device_t device, std::function<void(int)
     : device_(device),
       ends_(lci::alloc_cq()),
       on_failure_(std::move(on_failure)),
-      memory_(n_pieces * far_piece),
+      memory_(n_pieces * far_piece / sizeof(page)),
       piece_size_(near_piece) {
-  for (size_t i = 0; i < n_pieces; ++i) pieces_.push_back({memory_.data() + i * far_piece});
+  for (size_t i = 0; i < n_pieces; ++i) pieces_.push_back({reinterpret_cast<char*>(memory_.data()) + i * far_piece});
 }
 
 transfer_buffers::~transfer_buffers() { lci::free_comp(&ends_); }
