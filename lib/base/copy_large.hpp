@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/base/cpu.hpp"
 
 namespace lci {
@@ -39,7 +40,7 @@ class large_copy {
   static constexpr size_t largest_usual = size_t{16} << 10;
 
   static void copy(void* to, const void* from, size_t size) {
-    if (LCI_LIKELY(size <= largest_usual) || !copy_by_pieces(to, from, size)) std::memmove(to, from, size);
+    if (LCI_LIKELY(size <= largest_usual) || !copy_by_pieces(to, from, size)) move_bytes(to, from, size);
   }
   /// Copies `size` bytes, the last piece first. The ranges must not overlap.
   static void copy_down(void* to, const void* from, size_t size) {
@@ -49,7 +50,7 @@ class large_copy {
     while (size > 0) {
       const size_t n = std::min(size, piece);
       size -= n;
-      std::memcpy(dest + size, src + size, n);
+      copy_bytes(dest + size, src + size, n);
     }
   }
   /// Copies `size` bytes, the first piece first. The ranges must not overlap. A memcpy() of the whole may go downwards:
@@ -58,7 +59,7 @@ class large_copy {
     const size_t piece = piece_of(size);
     auto* const dest = static_cast<std::byte*>(to);
     const auto* const src = static_cast<const std::byte*>(from);
-    for (size_t at = 0; at < size; at += piece) std::memcpy(dest + at, src + at, std::min(size - at, piece));
+    for (size_t at = 0; at < size; at += piece) copy_bytes(dest + at, src + at, std::min(size - at, piece));
   }
 
  private:

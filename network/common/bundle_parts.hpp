@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "lib/base/copy_bytes.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::network {
@@ -17,7 +18,7 @@ struct parts {
   size_t size() const { return head_size + rest_size; }
   void copy_to(std::byte* to) const {
     if (head_size > 0) std::memcpy(to, head, head_size);
-    if (rest_size > 0) std::memcpy(to + head_size, rest, rest_size);
+    if (rest_size > 0) copy_bytes(to + head_size, rest, rest_size);
   }
   /// The segments of an injected operation: at most two.
   static parts of(const net_op& op) {

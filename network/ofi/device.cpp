@@ -1,5 +1,6 @@
 // Posts of a device.
 #include "network/ofi/device.hpp"
+#include "lib/base/copy_bytes.hpp"
 
 #include <cstring>
 #include <utility>
@@ -70,7 +71,7 @@ void device::make_copy(request& r) {
 
 segment device::copy_with_trailer(request& r, const segment& message, uint64_t tag) {
   make_copy(r);
-  if (message.size > 0) std::memcpy(r.copy.get(), message.base, message.size);
+  if (message.size > 0) copy_bytes(r.copy.get(), message.base, message.size);
   std::memcpy(r.copy.get() + message.size, &tag, trailer_size);
   return {r.copy.get(), message.size + trailer_size, r.copy_registration.lkey};
 }

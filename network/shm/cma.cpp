@@ -3,7 +3,14 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "lib/base/copy_bytes.hpp"
+#include "lib/base/cpu.hpp"
 
 namespace lci::network::shm {
 
@@ -41,13 +48,42 @@ int copy_all(Call call, int pid, void* local, uint64_t remote, size_t size) {
   return 0;
 }
 
+/// Calls f(buffer, offset, bytes) for all parts, in order, until one returns an error. The buffer has the same place in
+/// its page as that part of the remote memory. Without memory for it: ENOMEM, and nothing was called.
+template <class F>
+int copy_through_buffer(uint64_t remote, size_t size, F f) {
+  constexpr size_t part = size_t{32} << 10;  // fits in the first cache
+  constexpr size_t page = copy_distance::page;
+  const std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[part + page]);
+  if (memory == nullptr) return ENOMEM;
+  std::byte* const buffer = memory.get() + (remote - reinterpret_cast<uintptr_t>(memory.get())) % page;
+  for (size_t at = 0; at < size; at += part)
+    if (const int error = f(buffer, at, std::min(part, size - at)); error != 0) return error;
+  return 0;
+}
+
 }  // namespace
 
 int read_memory(int pid, void* to, uint64_t from, size_t size) {
+  if (LCI_UNLIKELY(copy_distance::is_slow(to, reinterpret_cast<void*>(from), size))) {
+    const int error = copy_through_buffer(from, size, [&](std::byte* buffer, size_t at, size_t n) {
+      const int failed = copy_all(process_vm_readv, pid, buffer, from + at, n);
+      if (failed == 0) copy_bytes(static_cast<std::byte*>(to) + at, buffer, n);
+      return failed;
+    });
+    if (error != ENOMEM) return error;
+  }
   return copy_all(process_vm_readv, pid, to, from, size);
 }
 
 int write_memory(int pid, const void* from, uint64_t to, size_t size) {
+  if (LCI_UNLIKELY(copy_distance::is_slow(reinterpret_cast<void*>(to), from, size))) {
+    const int error = copy_through_buffer(to, size, [&](std::byte* buffer, size_t at, size_t n) {
+      copy_bytes(buffer, static_cast<const std::byte*>(from) + at, n);
+      return copy_all(process_vm_writev, pid, buffer, to + at, n);
+    });
+    if (error != ENOMEM) return error;
+  }
   return copy_all(process_vm_writev, pid, const_cast<void*>(from), to, size);
 }
 

@@ -14,6 +14,7 @@
 #include <memory>
 #include <new>
 
+#include "lib/base/copy_bytes.hpp"
 #include "network/shm/cma.hpp"
 
 namespace lci::network::shm {
@@ -90,12 +91,12 @@ class piece_lists {
   template <class Call>
   bool copy(Call call, int pid) {
     if (kind_ == verb::put)
-      for_each_in_buffer([](std::byte* there, const piece& p) { std::memcpy(there, p.local, p.size); });
+      for_each_in_buffer([](std::byte* there, const piece& p) { copy_bytes(there, p.local, p.size); });
     errno = 0;
     const ssize_t moved = call(pid, mine_.data(), n_mine_, theirs_.data(), n_theirs_, 0);
     if (moved < 0 || static_cast<size_t>(moved) != sum_) return false;
     if (kind_ == verb::get)
-      for_each_in_buffer([](const std::byte* there, const piece& p) { std::memcpy(p.local, there, p.size); });
+      for_each_in_buffer([](const std::byte* there, const piece& p) { copy_bytes(p.local, there, p.size); });
     return true;
   }
 

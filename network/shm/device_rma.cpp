@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "lib/base/copy_bytes.hpp"
 #include "lib/base/log.hpp"
 #include "network/shm/device.hpp"
 #include "network/shm/device_entries.hpp"
@@ -57,8 +58,7 @@ errorcode_t device::put_or_get(const net_op& op) {
   if (op.peer == context_.rank()) {
     void* remote = reinterpret_cast<void*>(op.remote_addr);
     if (local.size > 0) {
-      op.kind == verb::put ? std::memmove(remote, local.base, local.size)
-                           : std::memmove(local.base, remote, local.size);
+      op.kind == verb::put ? move_bytes(remote, local.base, local.size) : move_bytes(local.base, remote, local.size);
     }
   } else {
     const int pid = context_.pid_of(op.peer);

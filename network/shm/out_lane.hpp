@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/base/copy_small.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/base/ticks.hpp"
@@ -128,8 +129,8 @@ class alignas(cache_line) out_lane {
       data_head_ = shared_->data_head.load(std::memory_order_acquire);  // A2
       if (data_tail_ + skip + room > data_limit()) return false;
     }
-    std::memcpy(data_ + offset, a, a_size);
-    if (b_size > 0) std::memcpy(data_ + offset + a_size, b, b_size);
+    copy_bytes(data_ + offset, a, a_size);
+    if (b_size > 0) copy_bytes(data_ + offset + a_size, b, b_size);
     data_tail_ += skip + room;
     const place at = next_slot();
     const ring_reference where{offset, data_tail_};

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "lib/base/copy_bytes.hpp"
 #include "network/tcp/chunk.hpp"
 
 namespace lci::network::sockets {
@@ -30,7 +31,7 @@ class arriving {
   /// Takes as much as possible from bytes that were read together with others.
   void take_from(chunk& in) {
     const size_t content = std::min(left_, in.size());
-    if (content > 0) std::memcpy(to_, in.data(), content);
+    if (content > 0) copy_bytes(to_, in.data(), content);
     in.begin += content;
     const size_t padding = std::min(padding_, in.size());
     in.begin += padding;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/base/log.hpp"
 #include "network/tcp/device.hpp"
 
@@ -93,8 +94,8 @@ errorcode_t device::move_own(const net_op& op) {
       return errorcode_t::posted;
     });
   }
-  if (op.kind == verb::get) return std::memmove(here.base, there, here.size), errorcode_t::done;
-  std::memmove(there, here.base, here.size);
+  if (op.kind == verb::get) return move_bytes(here.base, there, here.size), errorcode_t::done;
+  move_bytes(there, here.base, here.size);
   if (!op.has_imm) return errorcode_t::done;
   const put_head head{0, 0, op.imm, put_head::has_imm};
   return send(op.peer, frame_kind::put, {&head, sizeof head, nullptr, 0});

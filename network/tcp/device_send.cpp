@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/base/race_detector.hpp"
 #include "lib/base/ticks.hpp"
@@ -45,7 +46,7 @@ struct gathered {
       const size_t left_out = std::min(skip, piece.iov_len);
       skip -= left_out;
       if (piece.iov_len == left_out) continue;
-      std::memcpy(to.free_space(), static_cast<const std::byte*>(piece.iov_base) + left_out, piece.iov_len - left_out);
+      copy_bytes(to.free_space(), static_cast<const std::byte*>(piece.iov_base) + left_out, piece.iov_len - left_out);
       to.end += piece.iov_len - left_out;
     }
   }

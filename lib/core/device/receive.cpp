@@ -1,5 +1,6 @@
 // Received messages: the shortest way of the most common ones, and the dispatch of all by their kind.
 #include "lib/core/device/receive.hpp"
+#include "lib/base/copy_bytes.hpp"
 
 #include <array>
 #include <cstring>
@@ -146,7 +147,7 @@ void free_copy(device& d, payload_copy copy, allocator_base_t* allocator) {
     if (size < cache_line)
       copy_small(static_cast<std::byte*>(copy.buffer), data, size);
     else
-      std::memcpy(copy.buffer, data, size);
+      copy_bytes(copy.buffer, data, size);
   }
   const attr_comp_type_t type = to.comp->attr.comp_type;  // the object may be gone when it has thrown
   try {

@@ -1,4 +1,5 @@
 #include "lib/core/device/unexpected_messages.hpp"
+#include "lib/base/copy_bytes.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +31,7 @@ LCI_ALWAYS_INLINE inline unexpected* copy_message(device& d, int peer, tag_t tag
   unexpected* const u = allocate_unexpected(size);
   if (LCI_UNLIKELY(u == nullptr)) return nullptr;
   *u = {peer, tag, size, false, false, d.attr.uid, {0, 0, 0, ack}};
-  if (size > 0) std::memcpy(u->payload(), data, size);
+  if (size > 0) copy_bytes(u->payload(), data, size);
   d.flow.count(peer, u->memory());  // before another thread can take it
   return u;
 }

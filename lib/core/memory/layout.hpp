@@ -8,6 +8,8 @@
 #include <cstring>
 #include <vector>
 
+#include "lib/base/copy_bytes.hpp"
+
 #include "lci/layout.hpp"
 
 namespace lci::core {
@@ -116,8 +118,8 @@ void for_each_run(layout_cursor one, layout_cursor other, F f) {
 inline void copy_layout(void* to, const layout_cursor& to_layout, const void* from, const layout_cursor& from_layout) {
   for_each_run(to_layout, from_layout, [&](size_t t, size_t f, size_t n) {
     // An address may be an offset from nullptr. In a put or get to this rank itself the pieces may overlap.
-    std::memmove(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(to) + t),
-                 reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + f), n);
+    move_bytes(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(to) + t),
+               reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + f), n);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/base/copy_small.hpp"
 #include "lib/core/operation/make_status.hpp"
 #include "lib/core/operation/operation.hpp"
@@ -34,7 +35,7 @@ inline status_t fill_receive(device& d, operation& op, int peer, tag_t tag, cons
   else if (size < cache_line)
     copy_small(static_cast<std::byte*>(wanted.buffer), data, size);
   else
-    std::memcpy(wanted.buffer, data, size);
+    copy_bytes(wanted.buffer, data, size);
   return make_status(code, peer, wanted.buffer, size, tag, wanted.user_context);
 }
 

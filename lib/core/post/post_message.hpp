@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/core/device/sending.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
@@ -87,7 +88,7 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
       return errorcode_t::retry_nopacket;
     }
     p->head = head;
-    if (!user_packet) std::memcpy(p->payload(), a.local_buffer, a.size);
+    if (!user_packet) copy_bytes(p->payload(), a.local_buffer, a.size);
     result = send_packet(d, a.rank, p, a.size);
     if (result != errorcode_t::done && !user_packet) pool.put(p);
   }

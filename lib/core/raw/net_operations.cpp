@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "generated/core_operations.hpp"
+#include "lib/base/copy_bytes.hpp"
 #include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/raw_network.hpp"
 #include "lib/core/device/sending.hpp"
@@ -89,7 +90,7 @@ errorcode_t send_copy(device& d, const Args& a) {
     if (p == nullptr && pool.is_hollow()) p = d.supply.reserved();
     if (p == nullptr) return errorcode_t::retry_nopacket;
     p->head = wire::unpack(head);
-    std::memcpy(p->payload(), a.buffer, a.size);
+    copy_bytes(p->payload(), a.buffer, a.size);
     result = send_packet(d, a.rank, p, a.size);
     if (result != errorcode_t::done) p->pool->put(p);
   }
@@ -126,7 +127,7 @@ void with_imm(post_put_args& put, net_imm_data_t imm) {
 class copied_put final : public comp_impl_t {
  public:
   copied_put(raw_network& raw, const void* from, size_t size) : raw_(raw), copy_(new std::byte[size]) {
-    if (size > 0) std::memcpy(copy_.get(), from, size);
+    if (size > 0) copy_bytes(copy_.get(), from, size);
   }
   void signal(status_t status) override {
     if (!status.is_done()) raw_.report(net_opcode_t::ERROR, status);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/gates.hpp"
 #include "lib/core/device/sending.hpp"
@@ -57,7 +58,7 @@ errorcode_t send_piece(device& d, operation* op, size_t size) {
   if (op->shaped)
     op->shape->gather(to, base, op->next_offset, size);
   else
-    std::memcpy(to, base + op->next_offset, size);
+    copy_bytes(to, base + op->next_offset, size);
   const errorcode_t result = send_packet(d, op->status.rank, p, front_size - sizeof(wire::header) + size);
   if (!error_t(result).is_done()) p->pool->put(p);
   return result;
@@ -74,7 +75,7 @@ bool receive_fragment(device& d, int peer, wire::message& m) {
       if (op->shaped)
         op->shape->scatter(op->status.buffer, body.offset, m.data, m.size);
       else
-        std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
+        copy_bytes(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
       if (held) ticket_of(op).release(d);
     }
     if (op->take_from_left(m.size) <= m.size) (void)op->gate.close();

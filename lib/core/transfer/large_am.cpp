@@ -2,6 +2,7 @@
 // without a buffer.
 #include <cstring>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/receive.hpp"
 #include "lib/core/operation/fill_receive.hpp"
@@ -99,7 +100,7 @@ LCI_COLD void drop_buffer(device& d, operation* op) {
 status_t fill_allocated(device& d, const operation& op, int peer, tag_t tag, const void* data, size_t size) {
   void* buffer = d.rt.allocate_for_arrival(size, nullptr);
   if (buffer != nullptr)
-    std::memcpy(buffer, data, size);
+    copy_bytes(buffer, data, size);
   else
     count_undelivered(d, peer, size);
   return make_status(buffer == nullptr ? errorcode_t::no_memory : errorcode_t::done, peer, buffer,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/base/race_detector.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/gates.hpp"
@@ -58,7 +59,7 @@ bool receive_put(device& d, int peer, wire::message& m) {
   wire::put_body body;
   if (!wire::take_body(m, body)) return false;
   void* to = d.rt.check_region(body.rkey, body.addr, m.size);
-  if (to != nullptr) std::memcpy(to, m.data, m.size);
+  if (to != nullptr) copy_bytes(to, m.data, m.size);
   leaves_process(&d.rt);  // with the acknowledgement; the origin signals after the last one
   send_ack(d, peer, m.head.tag, to != nullptr ? 0 : wire::refused);
   return to != nullptr;
