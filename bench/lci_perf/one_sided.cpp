@@ -16,7 +16,7 @@ int threads_of(const options& o, bool posts) { return posts || o.dedicated ? o.t
 
 }  // namespace
 
-actor::actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool collective)
+actor::actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool collective, size_t offset)
     : device(on),
       rank(my_rank),
       peer(peer_rank),
@@ -25,7 +25,7 @@ actor::actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool co
       target(lci::get_symmetric_rmr(memory, peer)),
       local(lci::alloc_counter()),
       ended(lci::alloc_sync()),
-      buffer(make_page_buffer(bytes, 1)),
+      buffer(make_page_buffer(bytes, 1, offset)),
       result(make_page_buffer(collective ? bytes : 8, 0)) {
   std::memset(mine, 0, bytes);
   meet_on(device);
@@ -62,7 +62,7 @@ void one_sided::make_actors() {
   for (int i = 0; i < options_.threads; ++i) {
     if (options_.dedicated) own_devices_.push_back(lci::alloc_device());
     actors_.push_back(std::make_unique<actor>(options_.dedicated ? own_devices_.back() : lci::get_default_device(),
-                                              bytes, rank_, peer, is_collective(options_.op)));
+                                              bytes, rank_, peer, is_collective(options_.op), options_.offset));
   }
   const roles r = {posts_, peer < posting_ranks(options_, ranks_)};
   for (const size_t size : options_.sizes) {
@@ -160,6 +160,7 @@ std::vector<std::string> one_sided::notes() const {
                   (o.dedicated ? "a device each" : "one shared device"));
   }
   out.push_back(describe_binding(o.bind, ranks_, o.threads));
+  if (o.offset != 0) out.push_back(note_of_offset(o.offset));
   if (crowded_) out.push_back("more threads than cores");
   return out;
 }

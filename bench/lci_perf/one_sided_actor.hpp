@@ -12,7 +12,7 @@ namespace lci_perf {
 /// One thread's memory, buffers and completion objects, paired with those of the same thread at another rank. Which of
 /// the two posts depends on the rank: see `roles`. Construction and destruction are collective; otherwise thread-bound.
 struct actor {
-  actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool collective);
+  actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool collective, size_t offset);
   ~actor();
   actor(const actor&) = delete;
   actor& operator=(const actor&) = delete;

@@ -152,6 +152,11 @@ options parse(int argc, char** argv) {
   app.add_option("--slots", o.slots, "floor ring64: slots of the ring")
       ->check(CLI::Range(size_t{2}, size_t{1} << 20))
       ->capture_default_str();
+  app.add_option(
+         "--offset", o.offset,
+         "bytes from the begin of a page to the buffers of messages, puts and gets; a peer's memory begins at a page")
+      ->check(CLI::Range(size_t{0}, size_t{4095}))
+      ->capture_default_str();
   app.add_flag("--with-handoff", o.with_handoff,
                "latency of 2 ranks: before each round, the same processes measure a plain hand-off of "
                "a cache line; the ratio of the two is shown as well");

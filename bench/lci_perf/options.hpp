@@ -79,6 +79,7 @@ struct options {
   uint64_t iterations = 0;    ///< messages per round and pair; 0: as many as fit into `seconds`
   double seconds = 0.1;       ///< length of a round when `iterations` is 0
   size_t slots = 64;          ///< floor ring64 only
+  size_t offset = 0;          ///< bytes from the begin of a page to a buffer from which or to which messages go
   bool with_handoff = false;  ///< latencies: also measure a hand-off before each round, and report the ratio
   bind_kind bind = bind_kind::pack;
   bool percentiles = false;  ///< latencies: also time single round trips

@@ -46,6 +46,7 @@ std::vector<std::string> session::notes() const {
   out.push_back(ranks_ != 1 || o.bind == bind_kind::none
                     ? describe_binding(o.bind, ranks_, o.threads)
                     : "senders as rank 0, receivers as rank 1: " + describe_binding(o.bind, 2, o.threads));
+  if (o.offset != 0) out.push_back(note_of_offset(o.offset));
   if (crowded_) out.push_back("more threads than cores: idle threads yield");
   return out;
 }

@@ -168,8 +168,8 @@ void session::make_sides() {
       from.to_partner = other;
       from.index = i;
       from.set_crowded(crowded_);
-      from.out = make_page_buffer(bytes, 0);
-      from.in = make_page_buffer(bytes, 0);
+      from.out = make_page_buffer(bytes, 0, options_.offset);
+      from.in = make_page_buffer(bytes, 0, options_.offset);
     };
     connect(sender, of_receiver, of_sending, of_receiving);
     connect(receiver, of_sender, of_receiving, of_sending);
