@@ -7,7 +7,10 @@
 #include <cstring>
 
 #include "lib/base/copy_bytes.hpp"
+#include "lib/base/copy_choice.hpp"
+#include "lib/base/copy_vectors.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/base/ticks.hpp"
 
 namespace lci {
 
@@ -34,7 +37,8 @@ class copy_direction {
 };
 
 /// memmove() of any size, for copies by a program's puts and gets, which are often repeated between the same buffers.
-/// Above largest_usual bytes, which fit in the first cache twice, copy_direction decides the order of the bytes.
+/// Above largest_usual bytes, which fit in the first cache twice, copy_direction decides the order of the bytes and, if
+/// that is not the usual one, copy_choice how they move.
 class large_copy {
  public:
   static constexpr size_t largest_usual = size_t{16} << 10;
@@ -71,14 +75,36 @@ class large_copy {
 
   static size_t piece_of(size_t size) { return size < fewest_in_long ? short_piece : long_piece; }
 
+  /// What a thread knows of its earlier copies.
+  struct history {
+    copy_direction direction;
+    copy_choices choices;
+  };
+
   /// False: nothing was copied, as the order is the usual one, or the ranges overlap.
   LCI_NOINLINE static bool copy_by_pieces(void* to, const void* from, size_t size) {
-    static constinit thread_local copy_direction mine;
-    const copy_order order = mine.next(to, from);
+    static constinit thread_local history mine;
+    const copy_order order = mine.direction.next(to, from);
     const uintptr_t distance = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from);
     if (order == copy_order::usual || distance < size || -distance < size) return false;
-    order == copy_order::down ? copy_down(to, from, size) : copy_up(to, from, size);
+    if (vector_copy::is_usable())
+      copy_by_faster_way(mine.choices.of(size), order, to, from, size);
+    else
+      copy_in_order(copy_way::pieces, order, to, from, size);
     return true;
+  }
+  static void copy_by_faster_way(copy_choice& choice, copy_order order, void* to, const void* from, size_t size) {
+    const copy_way way = choice.next();
+    if (LCI_LIKELY(!choice.is_measured())) return copy_in_order(way, order, to, from, size);
+    const uint64_t begun = cpu_ticks();
+    copy_in_order(way, order, to, from, size);
+    choice.took(static_cast<float>(cpu_ticks() - begun) / static_cast<float>(size));
+  }
+  static void copy_in_order(copy_way way, copy_order order, void* to, const void* from, size_t size) {
+    if (way == copy_way::vectors)
+      order == copy_order::down ? vector_copy::down(to, from, size) : vector_copy::up(to, from, size);
+    else
+      order == copy_order::down ? copy_down(to, from, size) : copy_up(to, from, size);
   }
 };
 

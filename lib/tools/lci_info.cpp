@@ -8,6 +8,7 @@
 
 #include "lci.hpp"
 #include "lci/options.hpp"
+#include "lib/base/copy_vectors.hpp"
 #include "lib/base/mapping_watch.hpp"
 #include "lib/bootstrap/bootstrap.hpp"
 #include "lib/tools/json.hpp"
@@ -95,6 +96,13 @@ facility registration_cache() {
   return entry;
 }
 
+/// The ways of repeated large puts and gets of mapped memory.
+std::vector<facility> list_copies() {
+  const bool has_vectors = vector_copy::is_usable();
+  return {{"memcpy", true, false, has_vectors ? "where it is measured to be faster than avx2" : "always"},
+          {"avx2", has_vectors, false, has_vectors ? "where it is measured to be faster" : "the processor has none"}};
+}
+
 void print_facilities(const char* title, const std::vector<facility>& all) {
   std::printf("\n%s\n", title);
   for (const facility& f : all) {
@@ -170,19 +178,20 @@ int run(bool json, bool verbose) {
   const std::vector<facility> fabrics =
       list_fabrics(value_of(options, "backend"), value_of(options, "ofi_provider_name"));
   const std::vector<facility> bootstraps = list_bootstraps(value_of(options, "bootstrap"));
-  const std::vector<facility> watches = {registration_cache()};
+  const std::vector<facility> watches = {registration_cache()}, copies = list_copies();
   if (json) {
     std::printf(
         "{\"version\": %s,\n \"fabrics\": %s,\n \"bootstraps\": %s,\n \"mapping_watches\": %s,\n"
-        " \"attributes\": %s}\n",
+        " \"copies\": %s,\n \"attributes\": %s}\n",
         json_text(LCI_VERSION_STRING).c_str(), json_of(fabrics).c_str(), json_of(bootstraps).c_str(),
-        json_of(watches).c_str(), json_of(options).c_str());
+        json_of(watches).c_str(), json_of(copies).c_str(), json_of(options).c_str());
     return 0;
   }
   std::printf("LCI %s\n", LCI_VERSION_STRING);
   print_facilities("fabrics", fabrics);
   print_facilities("bootstraps", bootstraps);
   print_facilities("watches of mappings, for kept registrations", watches);
+  print_facilities("copies of large puts and gets between the same buffers", copies);
   print_options(options, verbose);
   return 0;
 }

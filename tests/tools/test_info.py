@@ -1,6 +1,7 @@
 """lci_info lists networks, bootstraps and attributes with the origin of their values, and rejects invalid ones."""
 
 import json
+import pathlib
 import unittest
 
 from api_dsl import API
@@ -84,6 +85,13 @@ class Listing(unittest.TestCase):
             self.assertEqual(watch["note"], "")
         else:
             self.assertIn("LCI_ATTR_REG_CACHE_TRUST", watch["note"])
+
+    def test_the_ways_of_large_copies_depend_on_the_processor(self):
+        self.assertRegex(run(INFO).stdout, r"\ncopies of large puts .*\n  memcpy +usable .*\n  avx2 +(not )?usable")
+        memcpy, avx2 = json.loads(run(INFO, "--json").stdout)["copies"]
+        self.assertTrue(memcpy["usable"])
+        flags = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+        self.assertEqual(avx2["usable"], "avx2" in flags)
 
     def test_a_launcher_is_detected(self):
         done = run(INFO, "--json", PMI_FD="3", PMI_RANK="0", PMI_SIZE="1")
