@@ -46,8 +46,8 @@ class comp_port final : public lci::comp_impl_t {
 };
 
 /// A queue, a synchronizer, a handler, or the object that stands for NULL and ignores what it gets. The table of
-/// completion objects owns it. deliver() may be called by any threads at a time. What each message uses comes last, next
-/// to the value of a synchronizer, in few cache lines.
+/// completion objects owns it. deliver() may be called by any threads at a time. What each message uses comes last,
+/// next to the value of a synchronizer, in few cache lines.
 class alignas(lci::cache_line) comp {
  public:
   enum class kind : uint8_t { none, queue, sync, handler, freed };
