@@ -43,6 +43,9 @@ constexpr size_t max_early_signals = 65536;
 ///
 /// No wake-up is lost: a sleeper changes empty to asleep, or finds it so, and the kernel compares
 /// again. The signaller that claims the cell reads `asleep` from the same word.
+///
+/// In a process with one thread put() and take() don't claim the cell, which saves the locked instructions: the first
+/// other thread can't be created in between, and synchronizes with its creation (as in spinlock.hpp).
 template <class T, template <class> class Atom = std::atomic, class Futex = os_futex>
 class signal_cell {
  public:
@@ -52,42 +55,39 @@ class signal_cell {
   /// The same; `write(T&)` writes the value. It may be called twice.
   template <class Write>
   LCI_ALWAYS_INLINE void put_by(Write write) {
-    uint32_t s = state_.load(std::memory_order_relaxed);
-    for (;;) {
-      if (LCI_UNLIKELY(s & (claimed | ready))) {
-        T value;
-        write(value);
-        if (put_early(value)) return;
-        s = state_.load(std::memory_order_relaxed);
-      } else if (LCI_LIKELY(state_.compare_exchange_weak(s, s | claimed,
-                                                         std::memory_order_acquire,  // A2: pairs with R2 in take()
-                                                         std::memory_order_relaxed))) {
-        break;
-      }
-    }
+    if (LCI_LIKELY(try_put_by(write))) return;
+    T value;
+    write(value);
+    put_otherwise(value);
+  }
+  /// The same, without calls. Returns false if the cell is not empty, or a thread sleeps: then nothing was put.
+  template <class Write>
+  LCI_ALWAYS_INLINE bool try_put_by(Write write) {
+    uint32_t s = empty;
+    if (LCI_UNLIKELY(state_.load(std::memory_order_relaxed) != s)) return false;
+    if (!is_alone() && LCI_UNLIKELY(!state_.compare_exchange_strong(
+                           s, claimed, std::memory_order_acquire,  // A2: pairs with R2 in take()
+                           std::memory_order_relaxed)))
+      return false;
     write(value_);
     state_.store(ready, std::memory_order_release);  // R1: pairs with A1 in take()
-    if (LCI_UNLIKELY(s & asleep)) Futex::wake_all(&state_);
+    return true;
   }
 
   bool is_ready() const { return state_.load(std::memory_order_acquire) & ready; }
 
   /// Takes the value if there is one; `out` may be null.
-  bool take(T* out) {
+  LCI_ALWAYS_INLINE bool take(T* out) {
     uint32_t s = state_.load(std::memory_order_relaxed);
-    while (s & ready) {
-      if (LCI_UNLIKELY(s & extra)) {
-        if (take_and_refill(out)) return true;
-        s = state_.load(std::memory_order_relaxed);
-      } else if (LCI_LIKELY(state_.compare_exchange_weak(s, claimed,
-                                                         std::memory_order_acquire,  // A1: pairs with R1 in put()
-                                                         std::memory_order_relaxed))) {
-        if (out) *out = value_;
-        state_.store(empty, std::memory_order_release);  // R2: pairs with A2 in put()
-        return true;
-      }
-    }
-    return false;
+    if (!(s & ready)) return false;
+    if (LCI_UNLIKELY(s != ready) ||
+        (!is_alone() && LCI_UNLIKELY(!state_.compare_exchange_strong(
+                            s, claimed, std::memory_order_acquire,  // A1: pairs with R1 in put()
+                            std::memory_order_relaxed))))
+      return take_otherwise(out);
+    if (out) *out = value_;
+    state_.store(empty, std::memory_order_release);  // R2: pairs with A2 in put()
+    return true;
   }
 
   /// Sleeps until something may have changed, at most `timeout_ns` (negative: for ever).
@@ -102,6 +102,41 @@ class signal_cell {
 
  private:
   static constexpr uint32_t empty = 0, claimed = 1, ready = 2, asleep = 4, extra = 8;
+
+  /// Whether no other thread can use the cell: then nobody needs to find it claimed.
+  static bool is_alone() { return process_has_one_thread<Atom>(); }
+
+  // Loops around the common cases, which are inline.
+  LCI_NOINLINE void put_otherwise(const T& value) {
+    uint32_t s = state_.load(std::memory_order_relaxed);
+    for (;;) {
+      if (s & (claimed | ready)) {
+        if (put_early(value)) return;
+        s = state_.load(std::memory_order_relaxed);
+      } else if (state_.compare_exchange_weak(s, s | claimed, std::memory_order_acquire,  // A2: pairs with R2 in take()
+                                              std::memory_order_relaxed)) {
+        break;
+      }
+    }
+    value_ = value;
+    state_.store(ready, std::memory_order_release);  // R1: pairs with A1 in take()
+    if (s & asleep) Futex::wake_all(&state_);
+  }
+  LCI_NOINLINE bool take_otherwise(T* out) {
+    uint32_t s = state_.load(std::memory_order_relaxed);
+    while (s & ready) {
+      if (s & extra) {
+        if (take_and_refill(out)) return true;
+        s = state_.load(std::memory_order_relaxed);
+      } else if (state_.compare_exchange_weak(s, claimed, std::memory_order_acquire,  // A1: pairs with R1 in put()
+                                              std::memory_order_relaxed)) {
+        if (out) *out = value_;
+        state_.store(empty, std::memory_order_release);  // R2: pairs with A2 in put()
+        return true;
+      }
+    }
+    return false;
+  }
 
   // False if the cell has become empty: then put() claims it.
   LCI_COLD bool put_early(const T& value) {

@@ -20,13 +20,23 @@
 
 namespace lci {
 
+/// Whether the process has one thread. False if that is unknown, and for the threads of a model, which the C library
+/// does not know.
+template <template <class> class Atom>
+bool process_has_one_thread() {
+#ifdef LCI_KNOWS_SINGLE_THREAD
+  if constexpr (std::is_same_v<Atom<bool>, std::atomic<bool>>) return __libc_single_threaded != 0;
+#endif
+  return false;
+}
+
 template <template <class> class Atom = std::atomic>
 class basic_spinlock {
  public:
   bool try_lock() {
     // Load first: a failed exchange would take the cache line away from the holder.
     if (held_.load(std::memory_order_relaxed)) return false;
-    if (is_alone()) {
+    if (process_has_one_thread<Atom>()) {
       held_.store(true, std::memory_order_relaxed);
       return true;
     }
@@ -39,19 +49,12 @@ class basic_spinlock {
   /// For sections that call nothing which might create a thread. Returns false, without effect, in a process with one
   /// thread: then the section must not call unlock().
   bool lock_unless_alone() {
-    if (LCI_LIKELY(is_alone())) return false;
+    if (LCI_LIKELY(process_has_one_thread<Atom>())) return false;
     lock();
     return true;
   }
 
  private:
-  static bool is_alone() {
-#ifdef LCI_KNOWS_SINGLE_THREAD
-    // The C library does not know the threads of a model.
-    if constexpr (std::is_same_v<Atom<bool>, std::atomic<bool>>) return __libc_single_threaded != 0;
-#endif
-    return false;
-  }
   // Yields: with more threads than cores the holder may need this core.
   LCI_COLD void wait() {
     for (int i = 1; !try_lock(); ++i) i % 256 ? cpu_pause() : (void)sched_yield();

@@ -160,8 +160,9 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
   return true;
 }
 
-LCI_ALWAYS_INLINE inline bool incoming_stream::deliver_at_once(device& d, comp_impl_t& comp, uint32_t number, int peer,
-                                                               const std::byte* data, size_t size, tag_t tag) {
+LCI_ALWAYS_INLINE inline bool incoming_stream::deliver_at_once(device& d, am_handler_t function, void* to,
+                                                               uint32_t number, int peer, const std::byte* data,
+                                                               size_t size, tag_t tag) {
   const bool begins_locked = lock_.lock_unless_alone();
   const bool is_next = is_turn(number);
   const uint32_t connection = connection_;
@@ -170,7 +171,7 @@ LCI_ALWAYS_INLINE inline bool incoming_stream::deliver_at_once(device& d, comp_i
   if (LCI_UNLIKELY(!is_next)) return false;
   try {
     const pushes_in_order mark;
-    comp.signal(arrived_status(peer, data, size, tag));
+    function(to, peer, data, size, tag);
   } catch (...) {
     end_turns_by_exception(d, size, connection);
   }
@@ -335,11 +336,10 @@ void receive_in_stream(device& d, int peer, const std::byte* message, size_t mes
   std::memcpy(&first, message, sizeof first);
   std::memcpy(&second, message + sizeof first, sizeof second);
   const network::message_head head{{first, second}};
-  comp_impl_t* const comp = d.rt.rcomps.lookup(wire::word_of(head));
+  const rcomp_table::delivery to = d.rt.rcomps.at(wire::word_of(head)).in_place();
   incoming_stream* const in = d.rt.streams.find_incoming(peer, wire::engine_of(head));
-  if (LCI_UNLIKELY(comp == nullptr || in == nullptr || wire::asks_for_credit(head) || !comp->attr.am_in_place ||
-                   !may_post(comp->attr.comp_type)) ||
-      LCI_UNLIKELY(!in->deliver_at_once(d, *comp, wire::number_of(head), peer, message + sizeof head,
+  if (LCI_UNLIKELY(to.function == nullptr || in == nullptr || wire::asks_for_credit(head)) ||
+      LCI_UNLIKELY(!in->deliver_at_once(d, to.function, to.to, wire::number_of(head), peer, message + sizeof head,
                                         message_size - sizeof head, wire::tag_of(head))))
     d.receive(peer, message, message_size, nullptr);
 }

@@ -47,10 +47,10 @@ class incoming_stream {
   /// the stream continues after it.
   bool arrive(device& d, uint32_t number, ordered_message m);
 
-  /// arrive() of the most common message: `comp` runs the program's code and reads the payload in place, and the sender
+  /// arrive() of the most common message: its object gets it in place, by a call of `function` with `to`, and the sender
   /// waits neither for an ack nor for credit. If it is not this message's turn, returns false, without effect.
-  bool deliver_at_once(device& d, comp_impl_t& comp, uint32_t number, int peer, const std::byte* data, size_t size,
-                       tag_t tag);
+  bool deliver_at_once(device& d, am_handler_t function, void* to, uint32_t number, int peer, const std::byte* data,
+                       size_t size, tag_t tag);
 
   /// The peer's id has been given to another peer: drops what waits, and restarts the numbers.
   void begin_anew();

@@ -120,10 +120,8 @@ int CCS_amlarge(CCS_context_t context, CCS_node_t node, void* buf, size_t count,
   constexpr const char* me = "CCS_amlarge";
   short_body args;
   if (!are_possible(me, handler_id, num_args)) return CCS_FAILURE;
-  va_list list;
-  va_start(list, num_args);
-  args.take_arguments(num_args, list);
-  va_end(list);
+  CCS_ARGUMENTS(words, num_args);
+  args.take_arguments(num_args, words.get());
   return or_code(me, [&] {
     process* const p = current(me);
     if (p == nullptr || !is_context(*p, me, context) || !is_node(*p, me, node)) return +CCS_FAILURE;

@@ -229,20 +229,24 @@ void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size) 
   thread_counts::add_one(counts.handled);
 }
 
-void handler_arrivals::signal(lci::status_t s) {
-  process& p = process_;
-  if (LCI_LIKELY(tls.busy == 0 && p.busy_inboxes.load(std::memory_order_acquire) == 0 &&  // A2
-                 tls.generation == p.generation) &&
-      LCI_LIKELY(handle_short(p, s.rank, s.tag, static_cast<std::byte*>(s.buffer), s.size)))
-    return thread_counts::add_one(tls.counts->handled);
-  handle_otherwise(s);
+namespace {
+
+[[gnu::noinline]] void arrive_otherwise(process& p, int rank, lci::tag_t tag, std::byte* data, size_t size) {
+  inbox& in = p.peers[static_cast<size_t>(rank)].in;
+  if (tls.busy == 0 && in.is_free()) return handle(p, rank, tag, data, size);
+  if (insist("a message", [&] { return in.append(tag, data, size); })) p.announce(rank);
 }
 
-void handler_arrivals::handle_otherwise(const lci::status_t& s) {
-  process& p = process_;
-  inbox& in = p.peers[static_cast<size_t>(s.rank)].in;
-  if (tls.busy == 0 && in.is_free()) return handle(p, s.rank, s.tag, static_cast<std::byte*>(s.buffer), s.size);
-  if (insist("a message", [&] { return in.append(s.tag, s.buffer, s.size); })) p.announce(s.rank);
+}  // namespace
+
+void arrive_for_handler(void* context, int rank, const void* data, size_t size, lci::tag_t tag) {
+  process& p = *static_cast<process*>(context);
+  auto* const bytes = static_cast<std::byte*>(const_cast<void*>(data));
+  if (LCI_UNLIKELY(tls.busy != 0 || p.busy_inboxes.load(std::memory_order_acquire) != 0 ||  // A2
+                   tls.generation != p.generation) ||
+      LCI_UNLIKELY(!handle_short(p, rank, tag, bytes, size)))
+    return arrive_otherwise(p, rank, tag, bytes, size);
+  thread_counts::add_one(tls.counts->handled);
 }
 
 }  // namespace ccs

@@ -15,25 +15,55 @@
 
 namespace ccs {
 
-/// The arguments of a message, which has taken them from a variadic function, and room for data behind them. On the
-/// stack of the thread that sends the message.
+/// The arguments of a message, and room for data behind them. On the stack of the thread that sends the message.
 struct short_body {
   /// Bytes. Messages up to this size are assembled here, from which the network copies them; larger ones in a packet.
   static constexpr size_t size = 512;
   static constexpr size_t n_words = size / sizeof(CCS_handler_arg_t);
   static_assert(CCS_MAX_HANDLER_ARGS <= n_words);
 
-  /// Takes no arguments if there are too many, see are_possible(). They are integers and pointers, each of which
-  /// occupies a word. Inline, so that the compiler knows where the list begins, and that no function refers to it
-  /// afterwards.
-  LCI_ALWAYS_INLINE inline void take_arguments(unsigned n, va_list list) {
+  /// Takes no arguments if there are too many, see are_possible().
+  LCI_ALWAYS_INLINE inline void take_arguments(unsigned n, const CCS_handler_arg_t* from) {
     if (LCI_UNLIKELY(n > CCS_MAX_HANDLER_ARGS)) return;
-    for (unsigned i = 0; i < n; ++i) words[i] = va_arg(list, CCS_handler_arg_t);
+    for (unsigned i = 0; i < n; ++i) words[i] = from[i];
   }
   std::byte* bytes() { return reinterpret_cast<std::byte*>(words); }
 
   alignas(16) CCS_handler_arg_t words[n_words];
 };
+
+/// The variadic arguments of a function: integers and pointers, each of which occupies a word. Where the calling
+/// convention has them one after the other in memory, they are used there. Valid until the function returns.
+/// CCS_ARGUMENTS(name, n) defines an object for the arguments after the named one `n`, which is their number as the
+/// program says. The function's named arguments must occupy at least six integer registers.
+#if defined(__x86_64__) && defined(__LP64__) && defined(__GNUC__) && !defined(__clang__)
+class argument_words {
+ public:
+  explicit argument_words(const void* first) : words_(static_cast<const CCS_handler_arg_t*>(first)) {}
+  const CCS_handler_arg_t* get() const { return words_; }
+
+ private:
+  const CCS_handler_arg_t* words_;
+};
+#define CCS_ARGUMENTS(name, n) const ccs::argument_words name(__builtin_next_arg(n))
+#else
+class argument_words {
+ public:
+  /// Inline, so that the compiler knows where the list begins, and that no function refers to it afterwards.
+  LCI_ALWAYS_INLINE inline argument_words(unsigned n, va_list list) {
+    for (unsigned i = 0; i < n && i < CCS_MAX_HANDLER_ARGS; ++i) words_[i] = va_arg(list, CCS_handler_arg_t);
+  }
+  const CCS_handler_arg_t* get() const { return words_; }
+
+ private:
+  CCS_handler_arg_t words_[CCS_MAX_HANDLER_ARGS];
+};
+#define CCS_ARGUMENTS(name, n)                       \
+  va_list list_of_##name;                            \
+  va_start(list_of_##name, n);                       \
+  const ccs::argument_words name(n, list_of_##name); \
+  va_end(list_of_##name)
+#endif
 
 // These print a line and return false for misuse.
 bool are_possible(const char* function, unsigned handler_id, unsigned num_args);
@@ -48,11 +78,6 @@ struct message_data {
 /// Packs and sends a message. Its arguments are in `body`.
 [[gnu::noinline]] int send_message(process& p, const char* function, wire::address to, CCS_node_t node,
                                    const message_data& data, short_body& body);
-
-/// Sends a message of contiguous data if the core takes it at once. Otherwise returns false, and has had no effect but
-/// on `body` behind the arguments; send_message() then checks all arguments.
-LCI_ALWAYS_INLINE inline bool send_at_once(process& p, wire::address to, CCS_node_t node, const message_data& data,
-                                           short_body& body);
 
 /// The size of contiguous data; more than CCS_MAX_AM_LENGTH for other data, and for misuse.
 inline size_t size_if_contiguous(const message_data& data) {
@@ -83,16 +108,16 @@ LCI_ALWAYS_INLINE inline message_bytes assemble(unsigned num_args, const message
   return {body.words, front + size};
 }
 
-bool send_at_once(process& p, wire::address to, CCS_node_t node, const message_data& data, short_body& body) {
+/// Sends a message of these bytes if the core takes it at once. Otherwise returns false, and has had no effect;
+/// send_message() then checks all arguments. `to` and `node` are unchecked, the size is at most CCS_MAX_AM_LENGTH and
+/// the arguments'.
+LCI_ALWAYS_INLINE inline bool send_at_once(process& p, wire::address to, CCS_node_t node, message_bytes message) {
   if (LCI_UNLIKELY(to.context >= p.handlers.n_contexts() || node >= static_cast<CCS_node_t>(p.size) ||
                    to.handler >= CCS_MAX_HANDLERS || to.num_args > CCS_MAX_HANDLER_ARGS ||
                    tls.generation != p.generation))
     return false;
-  const size_t size = size_if_contiguous(data);
-  if (LCI_UNLIKELY(size > CCS_MAX_AM_LENGTH)) return false;
-  const message_bytes message = assemble(to.num_args, data, size, body);
-  if (LCI_UNLIKELY(message.begin == nullptr)) return false;
-  if (p.to_handlers == 0 || p.device.p_impl == nullptr || p.ordered.p_impl == nullptr) __builtin_unreachable();
+  if (p.to_handlers == 0 || p.device.p_impl == nullptr || p.ordered.p_impl == nullptr || message.begin == nullptr)
+    __builtin_unreachable();
   lci::post_am_args a;
   a.rank = static_cast<int>(node);
   a.local_buffer = message.begin;
@@ -102,7 +127,7 @@ bool send_at_once(process& p, wire::address to, CCS_node_t node, const message_d
   a.stream = p.ordered;
   a.tag = wire::pack(to);
   lci::status_t unused;
-  sent_mark mark(*tls.counts);
+  own_sent_mark mark;
   if (LCI_UNLIKELY(!lci::detail::direct_am(a, unused))) return false;
   mark.keep();
   return true;

@@ -66,41 +66,76 @@ int CCS_set_handler_data(CCS_context_t context, unsigned handler_id, void* data)
 
 void* CCS_handler_data(CCS_token_t token) { return is_token("CCS_handler_data", token) ? token->data : nullptr; }
 
+namespace {
+
+/// Sends a message with data, or that the core has not taken at once.
+[[gnu::noinline]] int send_otherwise(process& p, const char* function, wire::address to, CCS_node_t node,
+                                     const message_data& data, const CCS_handler_arg_t* words) {
+  return or_code(function, [&] {
+    short_body body;
+    body.take_arguments(to.num_args, words);
+    const size_t size = size_if_contiguous(data);
+    if (LCI_LIKELY(size <= CCS_MAX_AM_LENGTH) && LCI_LIKELY(to.num_args <= CCS_MAX_HANDLER_ARGS)) {
+      const message_bytes message = assemble(to.num_args, data, size, body);
+      if (LCI_LIKELY(message.begin != nullptr) && LCI_LIKELY(send_at_once(p, to, node, message))) return +CCS_SUCCESS;
+    }
+    return send_message(p, function, to, node, data, body);
+  });
+}
+
+[[gnu::cold, gnu::noinline]] int code_of_exception(const char* function) {
+  return or_code(function, []() -> int { throw; });
+}
+
+/// The arguments of a message. Kept in memory while it is sent, which is cheaper than registers that the function must
+/// save.
+struct kept_terms {
+  process* p;
+  const CCS_handler_arg_t* words;
+  wire::address to;
+  CCS_node_t node;
+  message_data data;
+};
+
+/// Sends a message. Inline, so that one without data, the most common, makes a single call.
+LCI_ALWAYS_INLINE inline int send_terms(process& p, const char* function, wire::address to, CCS_node_t node, void* buf,
+                                        unsigned count, CCS_datadesc_t datadesc, const CCS_handler_arg_t* words) {
+  kept_terms kept{&p, words, to, node, {buf, count, datadesc}};
+  asm("" : "+m"(kept));  // the compiler does not know any more that registers contain the same
+  if (LCI_LIKELY(size_if_contiguous({buf, count, datadesc}) == 0)) {
+    try {
+      if (LCI_LIKELY(send_at_once(p, to, node, {words, wire::size_of_arguments(to.num_args, false)})))
+        return CCS_SUCCESS;
+    } catch (...) {
+      return code_of_exception(function);
+    }
+  }
+  return send_otherwise(*kept.p, function, kept.to, kept.node, kept.data, kept.words);
+}
+
+}  // namespace
+
 int CCS_amrequest(CCS_context_t context, CCS_node_t node, void* buf, unsigned count, CCS_datadesc_t datadesc,
                   unsigned handler_id, unsigned num_args, ...) {
   constexpr const char* me = "CCS_amrequest";
-  short_body body;
-  va_list list;
-  va_start(list, num_args);
-  body.take_arguments(num_args, list);
-  va_end(list);
-  return or_code(me, [&] {
-    process* const p = current(me);
-    if (p == nullptr) return +CCS_FAILURE;
-    const wire::address to{wire::purpose::request, context, handler_id, num_args};
-    if (LCI_LIKELY(send_at_once(*p, to, node, {buf, count, datadesc}, body))) return +CCS_SUCCESS;
-    return send_message(*p, me, to, node, {buf, count, datadesc}, body);
-  });
+  CCS_ARGUMENTS(words, num_args);
+  process* const p = current(me);
+  if (LCI_UNLIKELY(p == nullptr)) return CCS_FAILURE;
+  return send_terms(*p, me, {wire::purpose::request, context, handler_id, num_args}, node, buf, count, datadesc,
+                    words.get());
 }
 
 int CCS_amreply(CCS_token_t token, void* buf, unsigned count, CCS_datadesc_t datadesc, unsigned handler_id,
                 unsigned num_args, ...) {
   constexpr const char* me = "CCS_amreply";
-  short_body body;
-  va_list list;
-  va_start(list, num_args);
-  body.take_arguments(num_args, list);
-  va_end(list);
-  return or_code(me, [&] {
-    process* const p = current(me);
-    if (p == nullptr || !is_token(me, token)) return +CCS_FAILURE;
-    const wire::address from = wire::unpack(token->tag);
-    if (from.what != wire::purpose::request)
-      return refuse(me, "called in the handler of a reply, or of a large message: only requests are replied to");
-    const wire::address to{wire::purpose::reply, from.context, handler_id, num_args};
-    if (LCI_LIKELY(send_at_once(*p, to, token->source, {buf, count, datadesc}, body))) return +CCS_SUCCESS;
-    return send_message(*p, me, to, token->source, {buf, count, datadesc}, body);
-  });
+  CCS_ARGUMENTS(words, num_args);
+  process* const p = current(me);
+  if (LCI_UNLIKELY(p == nullptr) || !is_token(me, token)) return CCS_FAILURE;
+  const wire::address from = wire::unpack(token->tag);
+  if (from.what != wire::purpose::request)
+    return refuse(me, "called in the handler of a reply, or of a large message: only requests are replied to");
+  return send_terms(*p, me, {wire::purpose::reply, from.context, handler_id, num_args}, token->source, buf, count,
+                    datadesc, words.get());
 }
 
 int CCS_sender_rank(CCS_token_t token, CCS_node_t* sender) {

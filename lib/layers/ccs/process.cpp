@@ -81,9 +81,9 @@ void process::allocate() {
   ordered = lci::alloc_stream_x().runtime(runtime)();
   bulk = lci::alloc_stream_x().runtime(runtime)();
   never_ = lci::alloc_sync_x().runtime(runtime)();
-  handler_arrivals_ = std::make_unique<handler_arrivals>(*this);
+  handler_arrivals_ = lci::alloc_am_handler_x(arrive_for_handler).runtime(runtime).user_context(this)();
   service_arrivals_ = std::make_unique<service_arrivals>(*this);
-  to_handlers = lci::register_rcomp_x(lci::comp_t(handler_arrivals_.get())).runtime(runtime)();
+  to_handlers = lci::register_rcomp_x(handler_arrivals_).runtime(runtime)();
   to_ccs = lci::register_rcomp_x(lci::comp_t(service_arrivals_.get())).runtime(runtime)();
   device = lci::alloc_device_x().runtime(runtime).packet_pool(pool).use_reg_cache(true)();
   memory = std::make_unique<registration_table>(device, peers.size(), threshold_from_environment());
@@ -96,6 +96,7 @@ void process::release() noexcept {
   if (!device.is_empty()) free([this] { lci::free_device_x(&device).runtime(runtime)(); });
   if (to_handlers != no_rcomp) free([this] { lci::deregister_rcomp_x(to_handlers).runtime(runtime)(); });
   if (to_ccs != no_rcomp) free([this] { lci::deregister_rcomp_x(to_ccs).runtime(runtime)(); });
+  if (!handler_arrivals_.is_empty()) free([this] { lci::free_comp_x(&handler_arrivals_).runtime(runtime)(); });
   if (!never_.is_empty()) free([this] { lci::free_comp_x(&never_).runtime(runtime)(); });
   if (!ordered.is_empty()) free([this] { lci::free_stream_x(&ordered).runtime(runtime)(); });
   if (!bulk.is_empty()) free([this] { lci::free_stream_x(&bulk).runtime(runtime)(); });

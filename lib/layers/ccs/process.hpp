@@ -39,26 +39,17 @@ struct peer {
   lci::spinlock key_lock;
 };
 
-/// The completion object of a remote completion handle. The core signals it for each message.
-class arrivals : public lci::comp_impl_t {
- protected:
-  explicit arrivals(class process& p) : process_(p) { attr.am_in_place = true; }
-  process& process_;
-};
-/// For messages to the program's handlers (messages.cpp).
-class handler_arrivals final : public arrivals {
+/// Receives the messages to the program's handlers (messages.cpp). The core calls it for each. `context`: the process.
+void arrive_for_handler(void* context, int rank, const void* data, size_t size, lci::tag_t tag);
+/// The completion object of the remote completion handle for the layer's own messages (services.cpp). The core signals
+/// it for each.
+class service_arrivals final : public lci::comp_impl_t {
  public:
-  explicit handler_arrivals(process& p) : arrivals(p) {}
+  explicit service_arrivals(class process& p) : process_(p) { attr.am_in_place = true; }
   void signal(lci::status_t status) override;
 
  private:
-  [[gnu::noinline]] void handle_otherwise(const lci::status_t& s);
-};
-/// For the layer's own messages (services.cpp).
-class service_arrivals final : public arrivals {
- public:
-  explicit service_arrivals(process& p) : arrivals(p) {}
-  void signal(lci::status_t status) override;
+  process& process_;
 };
 
 /// The state of CCS. One for each process; the first CCS_init() creates it, the last CCS_finalize() deletes it. Owns a
@@ -186,7 +177,7 @@ class process {
   int take_announced() noexcept;
   bool has_work() const;
 
-  std::unique_ptr<handler_arrivals> handler_arrivals_;
+  lci::comp_t handler_arrivals_;
   std::unique_ptr<service_arrivals> service_arrivals_;
   lci::comp_t never_;  // never signalled; a thread that sleeps waits for it
   /// Nodes whose inboxes have messages: a ring with as many entries as nodes, since it contains each at most once.

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "lib/base/own_counter.hpp"
+
 namespace ccs {
 
 /// Numbers of messages that a thread has sent and handled. Written by that thread, read by the one that finalizes.
@@ -14,8 +16,8 @@ struct thread_counts {
   thread_counts* next = nullptr;
 
   static void add_one(std::atomic<uint64_t>& to) {
-    to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // A1: pairs with R1 in process.cpp
-  }
+    lci::increment_own_release(to);
+  }  // A1: pairs with R1 in process.cpp
 };
 
 /// Counts a message as sent. Constructed before the send, so that the receiver can't count it as handled before. The
@@ -51,6 +53,22 @@ struct thread_state {
 /// The initial-exec model, since each call reads this variable. It is small enough for the static TLS block's reserve,
 /// so dlopen() of the library works. constinit: otherwise each access would check whether it has been initialised.
 inline constinit thread_local thread_state tls __attribute__((tls_model("initial-exec")));
+
+/// A sent_mark for the calling thread's counts, which must be valid. It does not keep their address, which is a
+/// register less.
+class own_sent_mark {
+ public:
+  own_sent_mark() { thread_counts::add_one(tls.counts->sent); }
+  ~own_sent_mark() {
+    if (!kept_) tls.counts->sent.store(tls.counts->sent.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+  }
+  void keep() { kept_ = true; }
+  own_sent_mark(const own_sent_mark&) = delete;
+  own_sent_mark& operator=(const own_sent_mark&) = delete;
+
+ private:
+  bool kept_ = false;
+};
 
 /// A scope in which a handler or callback runs.
 class running_mark {

@@ -128,7 +128,7 @@ void arrival_ports::on_short(void* context, int rank, const void* data, size_t s
   if (LCI_UNLIKELY(function == nullptr)) return on_other(context, rank, data, size, tag);
   if (LCI_UNLIKELY(size != 8)) return on_other(context, rank, data, size, tag);
   if (LCI_UNLIKELY(mine == nullptr)) return on_other(context, rank, data, size, tag);
-  add_one(mine->of_id[static_cast<uint32_t>(tag) >> tag_bits].delivered);
+  lci::increment_own(mine->of_id[static_cast<uint32_t>(tag) >> tag_bits].delivered);
   uint64_t word;
   std::memcpy(&word, data, sizeof word);
   function(short_request(rank, user_tag_of(tag), word));

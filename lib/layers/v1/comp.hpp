@@ -39,17 +39,20 @@ class comp_port final : public lci::comp_impl_t {
   void signal(lci::status_t status) override;
 
  private:
+  LCI_NOINLINE void signal_otherwise(lci::status_t status);
+
   comp& owner_;
   const bool arrives_;
 };
 
 /// A queue, a synchronizer, a handler, or the object that stands for NULL and ignores what it gets. The table of
-/// completion objects owns it. deliver() may be called by any threads at a time.
-class comp {
+/// completion objects owns it. deliver() may be called by any threads at a time. What each message uses comes last,
+/// next to the value of a synchronizer, in few cache lines.
+class alignas(lci::cache_line) comp {
  public:
   enum class kind : uint8_t { none, queue, sync, handler, freed };
 
-  comp(kind k, LCI_device_t d) : what(k), device(d) {}
+  comp(kind k, LCI_device_t d) : device(d), what(k) {}
   virtual ~comp() = default;
   comp(const comp&) = delete;
   comp& operator=(const comp&) = delete;
@@ -67,18 +70,25 @@ class comp {
     if (LCI_UNLIKELY(mine.bell != nullptr)) mine.bell->signal({});
   }
 
-  const kind what;
-  const LCI_device_t device;  ///< null if it was created without one
-  uintptr_t handle = 0;       ///< the core's remote completion handle, which is also the value of LCI_comp_t
+  /// Whether it is a synchronizer of threshold 1.
+  bool is_single_sync() const { return LCI_LIKELY(shape_ == shape::single_sync); }
+  /// deliver_end() without calls. Returns false, without effect, unless the object is an empty synchronizer that no
+  /// thread waits for.
+  template <class Write>
+  bool try_deliver_end(Write write);
+
+  const LCI_device_t device;               ///< null if it was created without one
   const LCI_handler_t function = nullptr;  ///< of a handler; else null
-  comp_port local{*this, false};
   comp_port remote{*this, true};
+  comp_port local{*this, false};
+  uintptr_t handle = 0;  ///< the core's remote completion handle, which is also the value of LCI_comp_t
+  const kind what;
 
  protected:
   /// The derived classes to which requests are delivered without a virtual call.
   enum class shape : uint8_t { other, single_sync };
-  comp(kind k, shape s, LCI_device_t d) : what(k), device(d), shape_(s) {}
-  comp(LCI_handler_t f, LCI_device_t d) : what(kind::handler), device(d), function(f) {}
+  comp(kind k, shape s, LCI_device_t d) : device(d), what(k), shape_(s) {}
+  comp(LCI_handler_t f, LCI_device_t d) : device(d), function(f), what(kind::handler) {}
 
  private:
   virtual void take(const LCI_request_t& request) = 0;
@@ -115,6 +125,11 @@ class single_sync final : public synchronizer {
  private:
   void take(const LCI_request_t& request) override { cell.put(request); }
 };
+
+template <class Write>
+LCI_ALWAYS_INLINE inline bool comp::try_deliver_end(Write write) {
+  return is_single_sync() && static_cast<single_sync*>(this)->cell.try_put_by(write);
+}
 
 template <class Write>
 LCI_ALWAYS_INLINE inline void comp::deliver_end(const thread_state& mine, Write write) {

@@ -20,8 +20,26 @@ LCI_ALWAYS_INLINE inline bool is_word(const LCI_short_t& s) {
   return LCI_LIKELY((s.words[1] | s.words[2] | s.words[3]) == 0);
 }
 
+/// The arguments of a post that are used after it. Kept in memory, which is cheaper than registers that the function
+/// must save.
+struct kept_short {
+  LCI_endpoint_t ep;
+  int rank;
+  LCI_tag_t tag;
+};
+struct kept_medium : kept_short {
+  LCI_mbuffer_t buffer;
+};
+/// Hides from the compiler that registers still contain what it has stored there.
+template <class T>
+LCI_ALWAYS_INLINE inline void keep_in_memory(T& arguments) {
+  asm("" : "+m"(arguments));
+}
+
 /// Counts a message that was posted directly, for group fences.
-LCI_ALWAYS_INLINE inline void count_direct(const LCI_endpoint_s& ep) { add_one(counts_at(my_state(), ep.counts).sent); }
+LCI_ALWAYS_INLINE inline void count_direct(const LCI_endpoint_s& ep) {
+  lci::increment_own(counts_at(my_state(), ep.counts).sent);
+}
 
 /// Posts an active message. Returns false, without effect, if the direct path does not apply.
 LCI_ALWAYS_INLINE inline bool am_directly(const LCI_endpoint_s& ep, int rank, const void* buffer, size_t size,
@@ -64,21 +82,29 @@ LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, 
   return LCI_LIKELY(lci::detail::direct_send(a, unused));
 }
 
-/// Posts a receive by rank and tag. Returns false, without effect, if the direct path does not apply.
-LCI_ALWAYS_INLINE inline bool receive_directly(const LCI_endpoint_s& ep, int rank, void* buffer, size_t size,
-                                               space where, LCI_tag_t tag, lci::comp_impl_t* comp, void* user_context,
-                                               lci::status_t& status) {
-  if (ep.core.p_impl == nullptr || lci::comp_t(comp).is_empty()) __builtin_unreachable();
-  lci::post_recv_args a;
-  a.rank = rank;
-  a.local_buffer = buffer;
-  a.size = size;
-  a.local_comp = lci::comp_t(comp);
-  a.device = ep.core;
-  a.tag = tag_of(where) | ep.id_bits | tag;
-  a.matching_policy = lci::matching_policy_t::rank_tag;
-  a.user_context = user_context;
-  return LCI_LIKELY(lci::detail::direct_recv(a, status));
+/// Whether receive_directly() can post a receive from the rank.
+LCI_ALWAYS_INLINE inline bool can_receive_directly(const LCI_endpoint_s& ep, int rank) {
+  if (ep.core.p_impl == nullptr) __builtin_unreachable();
+  const lci::detail::device_front& front = lci::detail::front_of(ep.core.p_impl);
+  return LCI_LIKELY(ep.direct_receives != 0) &&
+         LCI_LIKELY(static_cast<unsigned>(rank) < static_cast<unsigned>(front.n_peers)) &&
+         LCI_LIKELY(front.not_plain.load(std::memory_order_acquire) == 0);
+}
+/// Posts a receive by rank and tag into a buffer that is not null. Returns null if it waits for a message. Else the
+/// status, valid until the thread's next call, is that of the message, or `retry...` if nothing was done.
+LCI_ALWAYS_INLINE inline const lci::status_t* receive_directly(const LCI_endpoint_s& ep, int rank, void* buffer,
+                                                               size_t size, space where, LCI_tag_t tag,
+                                                               lci::comp_impl_t* comp, void* user_context) {
+  if (ep.core.p_impl == nullptr) __builtin_unreachable();
+  const uint64_t terms =
+      ep.direct_receives | static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 | tag_of(where) | tag;
+  return lci::detail::file_receive(ep.core.p_impl, terms, buffer, size, comp, user_context);
+}
+/// LCI_endpoint_s::direct_receives.
+inline uint64_t direct_receives_of(const LCI_endpoint_s& ep) {
+  const bool possible = ep.policy == lci::matching_policy_t::rank_tag &&
+                        lci::detail::front_of(ep.core.p_impl).engine != lci::detail::device_front::no_engine;
+  return possible ? lci::detail::receive_terms::pack(0, ep.id_bits, ep.policy, true) : 0;
 }
 
 }  // namespace v1

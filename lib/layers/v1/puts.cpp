@@ -100,15 +100,17 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
 LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
   if (!is_usual(tag) || LCI_UNLIKELY(remote_completion != LCI_DEFAULT_COMP_REMOTE) || !is_word(src))
     return puts_otherwise(ep, src, rank, tag, remote_completion);
+  kept_short kept{ep, rank, tag};
+  keep_in_memory(kept);
   try {
     if (word_directly(*ep, rank, &src, tag)) {
-      count_direct(*ep);
+      count_direct(*kept.ep);
       return LCI_OK;
     }
   } catch (...) {
     return fail_by_exception("LCI_puts");
   }
-  return puts_otherwise(ep, src, rank, tag, LCI_DEFAULT_COMP_REMOTE);
+  return puts_otherwise(kept.ep, src, kept.rank, kept.tag, LCI_DEFAULT_COMP_REMOTE);
 }
 
 LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,

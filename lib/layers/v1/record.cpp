@@ -62,18 +62,6 @@ LCI_ALWAYS_INLINE inline void give_back(record* r, thread_state& mine) {
   if (LCI_UNLIKELY(++mine.n_free_records > 2 * batch)) hand_on(mine, batch);
 }
 
-/// Delivers a record's request, which `write(LCI_request_t&)` writes, to its completion object. Then frees the record,
-/// also if a handler throws.
-template <class Write>
-LCI_ALWAYS_INLINE inline void end(record* r, thread_state& mine, Write write) {
-  struct giving_back {
-    record* r;
-    thread_state& mine;
-    ~giving_back() { give_back(r, mine); }
-  } const guard{r, mine};
-  r->to->deliver_end(mine, write);
-}
-
 }  // namespace
 
 void give_back(record* r) { give_back(r, my_state()); }
@@ -96,22 +84,24 @@ void free_records() {
 }
 
 void record::signal(lci::status_t s) {
-  // The most common case: a short message of one word.
+  // The most common case: a short message of one word, for a synchronizer that is empty. It makes no call but at the
+  // end, so that no registers need saving.
+  thread_state* const mine = detail::tls_without_bell;
   if (LCI_LIKELY(what == role::short_receive) && LCI_LIKELY(s.error == lci::errorcode_t::done) &&
-      LCI_LIKELY(s.size == 8)) {
-    thread_state& mine = my_state();
-    add_one(mine.of_id[id_of(s.tag)].delivered);
-    return end(this, mine, [this, &s](LCI_request_t& r) {
-      begin_request(r, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
-      r.data.immediate.words[0] = request.data.immediate.words[0];
-      r.data.immediate.words[1] = r.data.immediate.words[2] = r.data.immediate.words[3] = 0;
-      r.user_context = request.user_context;
-    });
+      LCI_LIKELY(s.size == 8) && LCI_LIKELY(mine != nullptr) &&
+      LCI_LIKELY(to->try_deliver_end([this, &s](LCI_request_t& r) {
+        begin_request(r, LCI_OK, s.rank, user_tag_of(s.tag), LCI_IMMEDIATE);
+        r.data.immediate.words[0] = request.data.immediate.words[0];
+        r.data.immediate.words[1] = r.data.immediate.words[2] = r.data.immediate.words[3] = 0;
+        r.user_context = request.user_context;
+      }))) {
+    lci::increment_own(mine->of_id[id_of(s.tag)].delivered);
+    return give_back(this, *mine);
   }
-  signal_other(s);
+  signal_otherwise(s);
 }
 
-void record::signal_other(const lci::status_t& s) {
+void record::signal_otherwise(lci::status_t s) {
   request.flag = flag_of(s);
   if (is_issued()) {
     // A target that is not signalled does not count the message either.
@@ -128,7 +118,13 @@ void record::signal_other(const lci::status_t& s) {
       request.data.lbuffer.length = s.size;
     }
   }
-  end(this, my_state(), [this](LCI_request_t& r) { r = request; });
+  // Frees the record also if a handler throws.
+  struct giving_back {
+    record* r;
+    thread_state& mine;
+    ~giving_back() { give_back(r, mine); }
+  } const guard{this, my_state()};
+  to->deliver_end(guard.mine, [this](LCI_request_t& r) { r = request; });
 }
 
 void undo(record* r) {

@@ -38,7 +38,7 @@ struct record final : lci::comp_impl_t {
   void signal(lci::status_t status) override;
 
  private:
-  [[gnu::noinline]] void signal_other(const lci::status_t& status);
+  [[gnu::noinline]] void signal_otherwise(lci::status_t status);
 };
 
 /// Sets the words of a short message that were not sent to 0. Returns false if short messages never have this size.

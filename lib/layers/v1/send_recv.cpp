@@ -57,31 +57,34 @@ namespace {
 }  // namespace
 
 LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag) {
-  if (is_usual(tag) && is_word(src)) {
-    try {
-      if (send_directly(*ep, rank, &src, 8, space::shorts, tag)) {
-        count_direct(*ep);
-        return LCI_OK;
-      }
-    } catch (...) {
-      return fail_by_exception("LCI_sends");
+  if (!is_usual(tag) || !is_word(src)) return sends_otherwise(ep, src, rank, tag);
+  kept_short kept{ep, rank, tag};
+  keep_in_memory(kept);
+  try {
+    if (send_directly(*ep, rank, &src, 8, space::shorts, tag)) {
+      count_direct(*kept.ep);
+      return LCI_OK;
     }
+  } catch (...) {
+    return fail_by_exception("LCI_sends");
   }
-  return sends_otherwise(ep, src, rank, tag);
+  return sends_otherwise(kept.ep, src, kept.rank, kept.tag);
 }
 
 LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
-  if (is_usual(tag) && LCI_LIKELY(buffer.length <= static_cast<size_t>(LCI_MEDIUM_SIZE))) {
-    try {
-      if (send_directly(*ep, rank, buffer.address, buffer.length, space::mediums, tag)) {
-        count_direct(*ep);
-        return LCI_OK;
-      }
-    } catch (...) {
-      return fail_by_exception("LCI_sendm");
+  if (!is_usual(tag) || LCI_UNLIKELY(buffer.length > static_cast<size_t>(LCI_MEDIUM_SIZE)))
+    return sendm_otherwise(ep, buffer, rank, tag);
+  kept_medium kept{{ep, rank, tag}, buffer};
+  keep_in_memory(kept);
+  try {
+    if (send_directly(*ep, rank, buffer.address, buffer.length, space::mediums, tag)) {
+      count_direct(*kept.ep);
+      return LCI_OK;
     }
+  } catch (...) {
+    return fail_by_exception("LCI_sendm");
   }
-  return sendm_otherwise(ep, buffer, rank, tag);
+  return sendm_otherwise(kept.ep, kept.buffer, kept.rank, kept.tag);
 }
 
 LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
@@ -166,11 +169,20 @@ namespace {
   });
 }
 /// Completes a receive whose message had already arrived.
-[[gnu::noinline]] LCI_error_t end_at_once(const char* function, lci::comp_impl_t& comp, lci::status_t s) {
+[[gnu::noinline]] LCI_error_t end_at_once(const char* function, lci::comp_impl_t& comp, const lci::status_t* s) {
   return guarded(function, [&] {
-    comp.signal(s);
+    comp.signal(lci::status_t(*s));
     return LCI_OK;
   });
+}
+[[gnu::noinline]] LCI_error_t recvm_at_once(lci::comp_impl_t& comp, const lci::status_t* s) {
+  return s->is_retry() ? LCI_ERR_RETRY : end_at_once("LCI_recvm", comp, s);
+}
+/// The same for a record. If nothing was posted, returns the record.
+[[gnu::noinline]] LCI_error_t recvs_at_once(record* r, const lci::status_t* s) {
+  if (!s->is_retry()) return end_at_once("LCI_recvs", *r, s);
+  undo(r);
+  return LCI_ERR_RETRY;
 }
 
 }  // namespace
@@ -182,17 +194,16 @@ LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t com
   if (LCI_UNLIKELY(to == nullptr) || LCI_UNLIKELY(mine == nullptr) || LCI_UNLIKELY(mine->free_records == nullptr))
     return recvs_checked(ep, rank, tag, completion, user_context);
   record* const r = take_record(*mine, ep, record::role::short_receive, *to, rank, tag, user_context);
-  if (LCI_UNLIKELY(ep->policy != lci::matching_policy_t::rank_tag)) return recvs_otherwise(r);
-  lci::status_t status;
+  if (!can_receive_directly(*ep, rank)) return recvs_otherwise(r);
+  const lci::status_t* s;
   try {
-    if (!receive_directly(*ep, rank, &r->request.data.immediate, sizeof(LCI_short_t), space::shorts, tag, r, nullptr,
-                          status))
-      return recvs_otherwise(r);
+    s = receive_directly(*ep, rank, &r->request.data.immediate, sizeof(LCI_short_t), space::shorts, tag, r, nullptr);
   } catch (...) {
     undo(r);
     return fail_by_exception("LCI_recvs");
   }
-  return LCI_LIKELY(status.is_posted()) ? LCI_OK : end_at_once("LCI_recvs", *r, status);
+  if (LCI_UNLIKELY(s != nullptr)) return recvs_at_once(r, s);
+  return LCI_OK;
 }
 
 namespace {
@@ -222,19 +233,18 @@ LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(const LCI_endpoint_s& ep, vo
 
 extern "C" LCI_error_t LCI_recvm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
                                  LCI_comp_t completion, void* user_context) {
-  if (!is_usual(tag) || LCI_UNLIKELY(ep->policy != lci::matching_policy_t::rank_tag))
+  if (!is_usual(tag) || !can_receive_directly(*ep, rank) || LCI_UNLIKELY(buffer.address == nullptr))
     return recvm_otherwise(ep, buffer, rank, tag, completion, user_context);
   comp* const to = detail::current->comps.find_live(completion);
   if (LCI_UNLIKELY(to == nullptr)) return recvm_otherwise(ep, buffer, rank, tag, completion, user_context);
-  lci::status_t status;
+  const lci::status_t* s;
   try {
-    if (!receive_directly(*ep, rank, buffer.address, buffer.length, space::mediums, tag, &to->local, user_context,
-                          status))
-      return recvm_otherwise(ep, buffer, rank, tag, completion, user_context);
+    s = receive_directly(*ep, rank, buffer.address, buffer.length, space::mediums, tag, &to->local, user_context);
   } catch (...) {
     return fail_by_exception("LCI_recvm");
   }
-  return LCI_LIKELY(status.is_posted()) ? LCI_OK : end_at_once("LCI_recvm", to->local, status);
+  if (LCI_UNLIKELY(s != nullptr)) return recvm_at_once(to->local, s);
+  return LCI_OK;
 }
 
 extern "C" LCI_error_t LCI_recvm_p(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int rank, LCI_tag_t tag,

@@ -8,6 +8,7 @@
 
 #include "lci/completion.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/base/own_counter.hpp"
 #include "lib/layers/v1/ids.hpp"
 
 namespace v1 {
@@ -50,9 +51,6 @@ inline lci::comp_impl_t* exchange_bell(lci::comp_impl_t* bell) {
   return std::exchange(mine.bell, bell);
 }
 
-inline void add_one(std::atomic<uint64_t>& mine) {
-  mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
 /// The offset in bytes of an endpoint's counts in each thread's state.
 constexpr uint32_t counts_offset(unsigned id) {
   return static_cast<uint32_t>(offsetof(thread_state, of_id) + id * sizeof(message_counts));
@@ -60,8 +58,8 @@ constexpr uint32_t counts_offset(unsigned id) {
 inline message_counts& counts_at(thread_state& mine, uint32_t offset) {
   return *reinterpret_cast<message_counts*>(reinterpret_cast<std::byte*>(&mine) + offset);
 }
-inline void count_sent(unsigned id) { add_one(my_state().of_id[id].sent); }
-inline void count_delivered(unsigned id) { add_one(my_state().of_id[id].delivered); }
+inline void count_sent(unsigned id) { lci::increment_own(my_state().of_id[id].sent); }
+inline void count_delivered(unsigned id) { lci::increment_own(my_state().of_id[id].delivered); }
 
 struct totals {
   uint64_t sent = 0, delivered = 0;

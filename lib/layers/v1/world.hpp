@@ -50,6 +50,8 @@ struct LCI_endpoint_s {
   uint32_t id = 0;
   uint32_t counts = 0;  ///< counts_offset(id)
   lci::matching_policy_t policy = lci::matching_policy_t::rank_tag;
+  /// Of the terms of receives by rank and tag, what all of them share; 0 if none may use the core's direct path.
+  uint64_t direct_receives = 0;
   lci::rcomp_t in_place = 0;                 ///< ports->in_place
   const v1::arrival_ports* ports = nullptr;  ///< the handles of the peers' ports, which are the same here
   v1::comp* default_comp = nullptr;          ///< of what arrives
