@@ -29,7 +29,7 @@ inline page_buffer make_page_buffer(size_t bytes, int value, size_t offset = 0) 
   return page_buffer(begin, free_memory{offset});
 }
 
-/// What to tell about buffers at an offset.
+/// The line of a report that says where buffers begin.
 inline std::string note_of_offset(size_t offset) {
   return "buffers begin " + std::to_string(offset) + " bytes behind a page";
 }

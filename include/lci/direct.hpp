@@ -169,6 +169,12 @@ LCI_ALWAYS_INLINE inline bool direct_send(const Args& a, status_t& status) {
   return true;
 }
 
+/// Whether file_receive() may post a receive from the rank. The device's default engine must exist.
+LCI_ALWAYS_INLINE inline bool may_receive_directly(const device_front& d, int rank) {
+  return static_cast<unsigned>(rank) < static_cast<unsigned>(d.n_peers) &&
+         d.not_plain.load(std::memory_order_acquire) == 0;
+}
+
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_recv(const Args& a, status_t& status) {
   if (a.layout != nullptr || a.operation != nullptr || a.deadline != -1 || !a.allow_posted || a.allocate ||
@@ -179,10 +185,7 @@ LCI_ALWAYS_INLINE inline bool direct_recv(const Args& a, status_t& status) {
   core::device* const d = device_of(a);
   if (d == nullptr) return false;
   const device_front& front = front_of(d);
-  if (front.engine == device_front::no_engine ||
-      static_cast<unsigned>(a.rank) >= static_cast<unsigned>(front.n_peers) ||
-      front.not_plain.load(std::memory_order_acquire) != 0)
-    return false;
+  if (front.engine == device_front::no_engine || !may_receive_directly(front, a.rank)) return false;
   const status_t* const result = file_receive(d, receive_terms::pack(a.rank, a.tag, a.matching_policy, a.allow_done),
                                               a.local_buffer, a.size, a.local_comp.p_impl, a.user_context);
   if (__builtin_expect(result == nullptr, 1)) {

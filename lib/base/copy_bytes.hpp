@@ -1,4 +1,4 @@
-// memcpy() and memmove() without the distances for which they take many times as long.
+// memcpy() and memmove(), also where the two addresses make those slow.
 #pragma once
 
 #include <algorithm>
@@ -10,15 +10,15 @@
 
 namespace lci {
 
-/// What decides whether a copy is slow. Processors that copy by `rep movsb`, as glibc and the kernel do there from some
-/// size on, may take 5 to 30 times as long where the destination's place in its page is a little behind the source's
-/// (AMD EPYC 7003, docs/decisions/0052). Other instructions don't.
+/// Decides by the two addresses whether a copy is slow. From some size on glibc and the kernel copy by the instruction
+/// `rep movsb`. On AMD EPYC 7003 it takes 5 to 30 times as long if (destination - source) modulo the page size is 1 to
+/// 31; vector instructions don't. See docs/decisions/0052.
 struct copy_distance {
   static constexpr uintptr_t page = 4096;
   static constexpr uintptr_t slow_below = 32;  // bytes
-  /// Shorter copies use other instructions in any glibc.
+  /// Bytes. By default glibc copies so few by vector instructions on every processor.
   static constexpr size_t largest_unaffected = 2048;
-  /// Bytes of a step of a copy in steps: too few for `rep movsb`, and enough for the processor to load ahead.
+  /// Bytes that copy_in_steps() copies by one memcpy(): few enough that glibc uses vector instructions.
   static constexpr size_t step = 512;
 
   static bool is_slow(const void* to, const void* from) {
@@ -28,12 +28,13 @@ struct copy_distance {
   static bool is_slow(const void* to, const void* from, size_t size) {
     return LCI_UNLIKELY(size > largest_unaffected) && is_slow(to, from);
   }
+  /// Copies without `rep movsb`. The ranges must not overlap.
   LCI_NOINLINE static void copy_in_steps(void* to, const void* from, size_t size) {
     auto* const dest = static_cast<std::byte*>(to);
     const auto* const src = static_cast<const std::byte*>(from);
     for (size_t at = 0; at < size; at += step) {
       size_t n = std::min(step, size - at);
-      // A compiler that knew the limit of n could copy inline by the same instruction.
+      // Hides n's limit from the compiler, which might otherwise use `rep movsq` instead of the call.
       asm("" : "+r"(n));
       std::memcpy(dest + at, src + at, n);
     }
@@ -48,10 +49,11 @@ inline void copy_bytes(void* to, const void* from, size_t size) {
 
 /// As memmove(): the ranges may overlap.
 inline void move_bytes(void* to, const void* from, size_t size) {
-  const uintptr_t distance = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from);
-  const bool apart = distance >= size && -distance >= size;
-  if (LCI_UNLIKELY(copy_distance::is_slow(to, from, size)) && apart)
-    return copy_distance::copy_in_steps(to, from, size);
+  if (LCI_UNLIKELY(copy_distance::is_slow(to, from, size))) {
+    const uintptr_t distance = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from);
+    const bool overlap = distance < size || -distance < size;
+    if (!overlap) return copy_distance::copy_in_steps(to, from, size);
+  }
   std::memmove(to, from, size);
 }
 

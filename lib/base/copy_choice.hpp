@@ -15,18 +15,19 @@ enum class copy_way : uint8_t {
   vectors,  // by vector_copy
 };
 
-/// The way of a thread's copies of about the same size. Now and then there is a trial: runs of copies by the present
-/// way and runs by the other one take turns, and each two runs are a comparison. The other way replaces the present one
-/// if it wins `needed` comparisons before it has lost `most_lost`. So a copy that was interrupted spoils one comparison
-/// only, a way that is clearly slower is tried for 12 copies of each `longest_cycle`, and the choice follows the
-/// conditions, such as a move to another core. Not thread-safe.
+/// Chooses how a thread copies, for copies of about the same size. From time to time it makes a trial: it copies `run`
+/// times in the present way, then `run` times in the other way, compares the times of these two runs, and repeats this.
+/// If the other way is faster in `needed` comparisons, it becomes the present way; if it is slower in `most_lost`
+/// comparisons before that, the trial ends. So one copy that is interrupted can't decide a trial, a way that is always
+/// slower is used for 12 of `longest_cycle` copies, and later trials notice when conditions change, e.g. when the
+/// thread moves to another core. Not thread-safe.
 class copy_choice {
  public:
-  /// Copies of a run, and how many of them, the first ones, are not measured: the other way has left other data in the
-  /// caches.
+  /// Copies of a run, and how many of them, the first ones, are not timed: they still find the data in the caches that
+  /// the other way has left there.
   static constexpr uint32_t run = 4, uncounted = 2;
   static constexpr uint8_t needed = 6, most_lost = 3;
-  /// Copies from the begin of a trial to that of the next one: at first, and in the long run.
+  /// Copies from the begin of a trial to the begin of the next one: at first, and at most later.
   static constexpr uint32_t first_cycle = 256, longest_cycle = 4096;
 
   /// The way of the next copy.

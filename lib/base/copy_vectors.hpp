@@ -13,8 +13,8 @@
 
 namespace lci {
 
-/// Loops of loads and stores of 32 bytes, in either direction. On x86 they are compiled for AVX2, whatever the rest of
-/// the library is compiled for, so call them only if is_usable() is true.
+/// Copies by loads and stores of 32 bytes, from the first to the last byte or the other way. On x86 these functions are
+/// compiled for AVX2, although the rest of the library is not: call them only if is_usable() is true.
 class vector_copy {
  public:
   /// Whether this processor has AVX2. Other architectures use memcpy().

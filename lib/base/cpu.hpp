@@ -34,4 +34,11 @@ inline void prefetch_for_write(const void* p) {
 /// Keeps the compiler, not the processor, from moving memory accesses across.
 inline void compiler_barrier() { asm volatile("" ::: "memory"); }
 
+/// Makes the compiler load `values` from memory when it uses them after this. For values that a function needs again
+/// only after a call: in a register over a call, each costs a store and a load of the register, on every path.
+template <class T>
+__attribute__((always_inline)) inline void keep_in_memory(T& values) {
+  asm("" : "+m"(values));
+}
+
 }  // namespace lci

@@ -96,7 +96,7 @@ facility registration_cache() {
   return entry;
 }
 
-/// The ways of repeated large puts and gets of mapped memory.
+/// How the library can copy in large puts and gets that are repeated between the same buffers.
 std::vector<facility> list_copies() {
   const bool has_vectors = vector_copy::is_usable();
   return {{"memcpy", true, false, has_vectors ? "where it is measured to be faster than avx2" : "always"},

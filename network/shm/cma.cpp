@@ -48,8 +48,9 @@ int copy_all(Call call, int pid, void* local, uint64_t remote, size_t size) {
   return 0;
 }
 
-/// Calls f(buffer, offset, bytes) for all parts, in order, until one returns an error. The buffer has the same place in
-/// its page as that part of the remote memory. Without memory for it: ENOMEM, and nothing was called.
+/// For copies that the kernel would make slowly (copy_distance): the kernel copies between the remote memory and a
+/// buffer whose address is equal to the remote one modulo the page size, and `f` between the buffer and local memory.
+/// Calls f(buffer, offset, bytes) for all parts, in order, until it returns an error. ENOMEM if there is no buffer.
 template <class F>
 int copy_through_buffer(uint64_t remote, size_t size, F f) {
   constexpr size_t part = size_t{32} << 10;  // fits in the first cache

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/base/copy_large.hpp"
+#include "tests/support/testing.hpp"
 
 using lci::copy_choice;
 using lci::copy_choices;
@@ -24,7 +25,8 @@ std::vector<unsigned char> numbered(size_t n, unsigned first) {
   return out;
 }
 
-/// Whether a copy of `size` bytes to and from these distances from a line writes all of them, and none beside them.
+/// Copies `size` bytes between addresses that are these offsets behind a cache line. Returns whether all bytes arrived,
+/// and no byte before or behind them was written.
 bool is_complete(void (*copy)(void*, const void*, size_t), size_t to_offset, size_t from_offset, size_t size) {
   constexpr size_t guard = 64;
   constexpr unsigned char untouched = 0xa5;
@@ -104,7 +106,7 @@ TEST_CASE("bytes are moved between ranges that overlap, also again and again", "
 }
 
 TEST_CASE("vectors copy any length between any addresses, upwards and downwards", "[copy_large]") {
-  if (!vector_copy::is_usable()) return;
+  if (!vector_copy::is_usable()) return lci_test::skip("the processor has no AVX2");
   for (size_t size = 0; size <= 420; ++size)
     for (size_t to = 0; to < 64; to += size % 4 == 0 ? 1 : 7)
       for (const size_t from : {size_t{0}, size_t{1}, size_t{31}, size_t{32}, (to + 5) % 64, to}) {

@@ -38,8 +38,8 @@ class transfer_buffers {
   static constexpr size_t near_piece = size_t{128} << 10, far_piece = size_t{256} << 10;
   static constexpr size_t n_pieces = file_jobs::most;
 
-  // Pieces begin at a page, as those of the file do. The kernel's copy takes up to five times as long where the place in
-  // the page is a bit further on the side that it writes (AMD EPYC, `rep movsb`), as in blocks of malloc().
+  // Pieces begin at a page, as the pages of the file do. malloc() returns large blocks 16 bytes behind a page; to there
+  // the kernel copies a file up to five times slower on AMD EPYC 7003 (docs/decisions/0052).
   struct alignas(4096) page {
     char bytes[4096];
   };

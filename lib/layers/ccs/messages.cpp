@@ -106,7 +106,8 @@ int send_message(process& p, const char* function, wire::address to, CCS_node_t 
   if (LCI_LIKELY(size <= CCS_MAX_AM_LENGTH)) {
     const message_bytes message = assemble(to.num_args, data, size, body);
     if (LCI_LIKELY(message.begin != nullptr)) {
-      sent_mark mark(p.counts());
+      (void)p.counts();
+      sent_mark mark;
       post(p, static_cast<int>(node), wire::pack(to), message.begin, message.size);
       mark.keep();
       return CCS_SUCCESS;
@@ -120,7 +121,8 @@ int send_message(process& p, const char* function, wire::address to, CCS_node_t 
   outgoing m{p, static_cast<int>(node), wire::pack(to), body, to.num_args, where, 0, 0};
   m.front = wire::size_of_arguments(m.n, where.size() > 0);
   m.size = m.front + where.size();
-  sent_mark mark(p.counts());
+  (void)p.counts();
+  sent_mark mark;
   send(m);
   mark.keep();
   return CCS_SUCCESS;

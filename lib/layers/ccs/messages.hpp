@@ -32,10 +32,13 @@ struct short_body {
   alignas(16) CCS_handler_arg_t words[n_words];
 };
 
-/// The variadic arguments of a function: integers and pointers, each of which occupies a word. Where the calling
-/// convention has them one after the other in memory, they are used there. Valid until the function returns.
-/// CCS_ARGUMENTS(name, n) defines an object for the arguments after the named one `n`, which is their number as the
-/// program says. The function's named arguments must occupy at least six integer registers.
+/// The variadic arguments of a function, as an array of words: they are integers and pointers, one word each. On x86-64
+/// a caller passes the first six integer arguments in registers and the others on the stack, one word after the other.
+/// So if a function has at least six named integer arguments, all its variadic ones are on the stack, and are used
+/// there without a copy. Elsewhere they are copied. Valid until the function returns.
+///
+/// CCS_ARGUMENTS(name, n) defines `name` as the arguments behind the last named one, `n`, which says how many there
+/// are. Functions that use it must have six or more named integer arguments.
 #if defined(__x86_64__) && defined(__LP64__) && defined(__GNUC__) && !defined(__clang__)
 class argument_words {
  public:
@@ -45,7 +48,9 @@ class argument_words {
  private:
   const CCS_handler_arg_t* words_;
 };
-#define CCS_ARGUMENTS(name, n) const ccs::argument_words name(__builtin_next_arg(n))
+/// 0 instead of `n`: the result is the same. Given `n`, GCC warns that it is not the last argument wherever it works on
+/// a copy of `n`, which it does without optimization and with sanitizers.
+#define CCS_ARGUMENTS(name, n) const ccs::argument_words name(__builtin_next_arg(0))
 #else
 class argument_words {
  public:
@@ -127,7 +132,7 @@ LCI_ALWAYS_INLINE inline bool send_at_once(process& p, wire::address to, CCS_nod
   a.stream = p.ordered;
   a.tag = wire::pack(to);
   lci::status_t unused;
-  own_sent_mark mark;
+  sent_mark mark;
   if (LCI_UNLIKELY(!lci::detail::direct_am(a, unused))) return false;
   mark.keep();
   return true;

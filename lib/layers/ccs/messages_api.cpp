@@ -87,8 +87,7 @@ namespace {
   return or_code(function, []() -> int { throw; });
 }
 
-/// The arguments of a message. Kept in memory while it is sent, which is cheaper than registers that the function must
-/// save.
+/// The arguments of a message, for send_otherwise(): see lci::keep_in_memory().
 struct kept_terms {
   process* p;
   const CCS_handler_arg_t* words;
@@ -101,7 +100,7 @@ struct kept_terms {
 LCI_ALWAYS_INLINE inline int send_terms(process& p, const char* function, wire::address to, CCS_node_t node, void* buf,
                                         unsigned count, CCS_datadesc_t datadesc, const CCS_handler_arg_t* words) {
   kept_terms kept{&p, words, to, node, {buf, count, datadesc}};
-  asm("" : "+m"(kept));  // the compiler does not know any more that registers contain the same
+  lci::keep_in_memory(kept);
   if (LCI_LIKELY(size_if_contiguous({buf, count, datadesc}) == 0)) {
     try {
       if (LCI_LIKELY(send_at_once(p, to, node, {words, wire::size_of_arguments(to.num_args, false)})))

@@ -15,26 +15,8 @@ struct thread_counts {
   std::atomic<uint64_t> sent{0}, handled{0};
   thread_counts* next = nullptr;
 
-  static void add_one(std::atomic<uint64_t>& to) {
-    lci::increment_own_release(to);
-  }  // A1: pairs with R1 in process.cpp
-};
-
-/// Counts a message as sent. Constructed before the send, so that the receiver can't count it as handled before. The
-/// destructor undoes the count if the send has failed.
-class sent_mark {
- public:
-  explicit sent_mark(thread_counts& c) : counts_(&c) { thread_counts::add_one(c.sent); }
-  ~sent_mark() {
-    if (counts_ != nullptr)
-      counts_->sent.store(counts_->sent.load(std::memory_order_relaxed) - 1, std::memory_order_release);
-  }
-  void keep() { counts_ = nullptr; }
-  sent_mark(const sent_mark&) = delete;
-  sent_mark& operator=(const sent_mark&) = delete;
-
- private:
-  thread_counts* counts_;
+  // A1: pairs with R1 in process.cpp
+  static void add_one(std::atomic<uint64_t>& to) { lci::increment_own_release(to); }
 };
 
 /// Used by its own thread only.
@@ -54,17 +36,20 @@ struct thread_state {
 /// so dlopen() of the library works. constinit: otherwise each access would check whether it has been initialised.
 inline constinit thread_local thread_state tls __attribute__((tls_model("initial-exec")));
 
-/// A sent_mark for the calling thread's counts, which must be valid. It does not keep their address, which is a
-/// register less.
-class own_sent_mark {
+/// Counts a message as sent. Constructed before the send, so that the receiver can't count it as handled before. The
+/// destructor undoes the count if the send has failed. The calling thread's counts must be valid, as process::counts()
+/// makes them; their address is not stored here, since it would occupy a register during the send.
+class sent_mark {
  public:
-  own_sent_mark() { thread_counts::add_one(tls.counts->sent); }
-  ~own_sent_mark() {
-    if (!kept_) tls.counts->sent.store(tls.counts->sent.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+  sent_mark() { thread_counts::add_one(tls.counts->sent); }
+  ~sent_mark() {
+    if (kept_) return;
+    std::atomic<uint64_t>& sent = tls.counts->sent;
+    sent.store(sent.load(std::memory_order_relaxed) - 1, std::memory_order_release);
   }
   void keep() { kept_ = true; }
-  own_sent_mark(const own_sent_mark&) = delete;
-  own_sent_mark& operator=(const own_sent_mark&) = delete;
+  sent_mark(const sent_mark&) = delete;
+  sent_mark& operator=(const sent_mark&) = delete;
 
  private:
   bool kept_ = false;

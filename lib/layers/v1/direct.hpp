@@ -20,8 +20,7 @@ LCI_ALWAYS_INLINE inline bool is_word(const LCI_short_t& s) {
   return LCI_LIKELY((s.words[1] | s.words[2] | s.words[3]) == 0);
 }
 
-/// The arguments of a post that are used after it. Kept in memory, which is cheaper than registers that the function
-/// must save.
+/// The arguments of a post that are used again after it: see lci::keep_in_memory().
 struct kept_short {
   LCI_endpoint_t ep;
   int rank;
@@ -30,11 +29,6 @@ struct kept_short {
 struct kept_medium : kept_short {
   LCI_mbuffer_t buffer;
 };
-/// Hides from the compiler that registers still contain what it has stored there.
-template <class T>
-LCI_ALWAYS_INLINE inline void keep_in_memory(T& arguments) {
-  asm("" : "+m"(arguments));
-}
 
 /// Counts a message that was posted directly, for group fences.
 LCI_ALWAYS_INLINE inline void count_direct(const LCI_endpoint_s& ep) {
@@ -85,10 +79,8 @@ LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, 
 /// Whether receive_directly() can post a receive from the rank.
 LCI_ALWAYS_INLINE inline bool can_receive_directly(const LCI_endpoint_s& ep, int rank) {
   if (ep.core.p_impl == nullptr) __builtin_unreachable();
-  const lci::detail::device_front& front = lci::detail::front_of(ep.core.p_impl);
   return LCI_LIKELY(ep.direct_receives != 0) &&
-         LCI_LIKELY(static_cast<unsigned>(rank) < static_cast<unsigned>(front.n_peers)) &&
-         LCI_LIKELY(front.not_plain.load(std::memory_order_acquire) == 0);
+         LCI_LIKELY(lci::detail::may_receive_directly(lci::detail::front_of(ep.core.p_impl), rank));
 }
 /// Posts a receive by rank and tag into a buffer that is not null. Returns null if it waits for a message. Else the
 /// status, valid until the thread's next call, is that of the message, or `retry...` if nothing was done.

@@ -101,7 +101,7 @@ LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag
   if (!is_usual(tag) || LCI_UNLIKELY(remote_completion != LCI_DEFAULT_COMP_REMOTE) || !is_word(src))
     return puts_otherwise(ep, src, rank, tag, remote_completion);
   kept_short kept{ep, rank, tag};
-  keep_in_memory(kept);
+  lci::keep_in_memory(kept);
   try {
     if (word_directly(*ep, rank, &src, tag)) {
       count_direct(*kept.ep);

@@ -59,7 +59,7 @@ namespace {
 LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag) {
   if (!is_usual(tag) || !is_word(src)) return sends_otherwise(ep, src, rank, tag);
   kept_short kept{ep, rank, tag};
-  keep_in_memory(kept);
+  lci::keep_in_memory(kept);
   try {
     if (send_directly(*ep, rank, &src, 8, space::shorts, tag)) {
       count_direct(*kept.ep);
@@ -75,7 +75,7 @@ LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag
   if (!is_usual(tag) || LCI_UNLIKELY(buffer.length > static_cast<size_t>(LCI_MEDIUM_SIZE)))
     return sendm_otherwise(ep, buffer, rank, tag);
   kept_medium kept{{ep, rank, tag}, buffer};
-  keep_in_memory(kept);
+  lci::keep_in_memory(kept);
   try {
     if (send_directly(*ep, rank, buffer.address, buffer.length, space::mediums, tag)) {
       count_direct(*kept.ep);
@@ -178,7 +178,7 @@ namespace {
 [[gnu::noinline]] LCI_error_t recvm_at_once(lci::comp_impl_t& comp, const lci::status_t* s) {
   return s->is_retry() ? LCI_ERR_RETRY : end_at_once("LCI_recvm", comp, s);
 }
-/// The same for a record. If nothing was posted, returns the record.
+/// The same for a record. If nothing was posted, frees the record.
 [[gnu::noinline]] LCI_error_t recvs_at_once(record* r, const lci::status_t* s) {
   if (!s->is_retry()) return end_at_once("LCI_recvs", *r, s);
   undo(r);

@@ -50,7 +50,8 @@ struct LCI_endpoint_s {
   uint32_t id = 0;
   uint32_t counts = 0;  ///< counts_offset(id)
   lci::matching_policy_t policy = lci::matching_policy_t::rank_tag;
-  /// Of the terms of receives by rank and tag, what all of them share; 0 if none may use the core's direct path.
+  /// For lci::detail::file_receive(): its `terms` of a receive by rank and tag, without rank, tag and space. 0 if
+  /// receives of this endpoint must be posted by lci::post_recv().
   uint64_t direct_receives = 0;
   lci::rcomp_t in_place = 0;                 ///< ports->in_place
   const v1::arrival_ports* ports = nullptr;  ///< the handles of the peers' ports, which are the same here
