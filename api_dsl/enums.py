@@ -95,6 +95,15 @@ rdv_protocol = Enum(
     ),
     source="4.3")
 
+copy_way = Enum(
+    "attr_copy_way_t", "How repeated large puts and gets in memory that the process has mapped are copied.",
+    (
+        V("auto_select", "By pieces or by vectors, as each thread measures to be faster."),
+        V("pieces", "By memcpy, some KiB at a time."),
+        V("vectors", "By loads and stores of 32 bytes. Where the processor has no AVX2, by pieces."),
+    ),
+    source="ours")
+
 matching_engine_type = Enum(
     "attr_matching_engine_type_t", "Implementations of the matching engine; both names select the same one.",
     (
@@ -249,7 +258,7 @@ operation_kind = Enum(
     source="ours")
 
 ALL = (errorcode, direction, matching_policy, matching_entry_type, comp_semantic, backend,
-       rdv_protocol, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
+       rdv_protocol, copy_way, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
        ibv_prefetch_strategy, ibv_td_strategy, net_opcode, progress_mode, net_lock_mode,
        broadcast_algorithm, reduce_scatter_algorithm, allreduce_algorithm, allgather_algorithm,
        gather_algorithm, atomic_op, atomic_type, operation_kind)

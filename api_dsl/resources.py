@@ -29,6 +29,11 @@ runtime = Resource(
         A("rdv_chunk_size", "size_t",
           "Largest piece of a rendezvous transfer, in bytes.", "8388608", source=_OURS,
           minimum=4096),
+        A("copy_way", "attr_copy_way_t",
+          "How puts and gets of more than 16 KiB are copied that are repeated between the same two places, in remote "
+          "memory that the process has mapped. For the whole process: the runtime that was allocated last decides.",
+          "auto_select",
+          source=_OURS),
         A("malloc_mmap_threshold", "size_t",
           "From the first message larger than a packet that the program gets in memory of malloc, blocks of up to this "
           "many bytes stay with the process when they are freed, and so does free memory up to twice as much: "

@@ -22,9 +22,11 @@ struct counters_t {
   /// Those received in fragments that sender and receiver copy, and not by remote access. Started ones are counted.
   count_t rendezvous_in_fragments;
   count_t signal_sent, signal_received;  ///< of puts and gets; bytes: those of the put or get
-  count_t recv;    ///< receives posted; bytes: of their buffers; per rank only those that name a rank
-  count_t put;     ///< puts posted to the rank; the target does not count them
-  count_t get;     ///< gets posted to the rank; the target does not count them
+  count_t recv;  ///< receives posted; bytes: of their buffers; per rank only those that name a rank
+  count_t put;   ///< puts posted to the rank; the target does not count them
+  count_t get;   ///< gets posted to the rank; the target does not count them
+  /// Those puts and gets that were copied by loads and stores of vectors (attribute `copy_way`).
+  count_t copied_by_vectors;
   count_t atomic;  ///< atomic operations posted to the rank; the target does not count them
   count_t retry;   ///< posts that returned retry; bytes: those that they would have moved
   // Calls into the network that failed at once because another thread held its lock. Counted per rank only for

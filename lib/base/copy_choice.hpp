@@ -15,6 +15,9 @@ enum class copy_way : uint8_t {
   vectors,  // by vector_copy
 };
 
+/// What decides how repeated large copies move. The values are those of the attribute `copy_way`.
+enum class copy_rule : uint8_t { measured, always_pieces, always_vectors };
+
 /// Chooses how a thread copies, for copies of about the same size. From time to time it makes a trial: it copies `run`
 /// times in the present way, then `run` times in the other way, compares the times of these two runs, and repeats this.
 /// If the other way is faster in `needed` comparisons, it becomes the present way; if it is slower in `most_lost`

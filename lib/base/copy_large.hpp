@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -43,9 +44,14 @@ class large_copy {
  public:
   static constexpr size_t largest_usual = size_t{16} << 10;
 
-  static void copy(void* to, const void* from, size_t size) {
-    if (LCI_LIKELY(size <= largest_usual) || !copy_by_pieces(to, from, size)) move_bytes(to, from, size);
+  /// Returns whether the bytes moved by vectors.
+  static bool copy(void* to, const void* from, size_t size) {
+    const how done = LCI_LIKELY(size <= largest_usual) ? how::not_at_all : copy_again(to, from, size);
+    if (done == how::not_at_all) move_bytes(to, from, size);
+    return done == how::by_vectors;
   }
+  /// Decides how all threads copy from now on, in this library. Thread-safe.
+  static void set_rule(copy_rule r) { rule.store(r, std::memory_order_relaxed); }
   /// Copies `size` bytes, the last piece first. The ranges must not overlap.
   static void copy_down(void* to, const void* from, size_t size) {
     const size_t piece = piece_of(size);
@@ -81,24 +87,34 @@ class large_copy {
     copy_choices choices;
   };
 
-  /// False: nothing was copied, as the order is the usual one, or the ranges overlap.
-  LCI_NOINLINE static bool copy_by_pieces(void* to, const void* from, size_t size) {
+  enum class how : uint8_t { not_at_all, by_pieces, by_vectors };
+
+  // Relaxed: no other data depends on it.
+  static inline std::atomic<copy_rule> rule{copy_rule::measured};
+
+  /// A copy between the same places as the one before. Copies nothing if it is not one, or the ranges overlap.
+  LCI_NOINLINE static how copy_again(void* to, const void* from, size_t size) {
     static constinit thread_local history mine;
     const copy_order order = mine.direction.next(to, from);
     const uintptr_t distance = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from);
-    if (order == copy_order::usual || distance < size || -distance < size) return false;
-    if (vector_copy::is_usable())
-      copy_by_faster_way(mine.choices.of(size), order, to, from, size);
-    else
-      copy_in_order(copy_way::pieces, order, to, from, size);
-    return true;
+    if (order == copy_order::usual || distance < size || -distance < size) return how::not_at_all;
+    const copy_rule now = rule.load(std::memory_order_relaxed);
+    copy_way way = copy_way::pieces;
+    if (now == copy_rule::measured && vector_copy::is_usable()) {
+      way = copy_by_faster_way(mine.choices.of(size), order, to, from, size);
+    } else {
+      if (now == copy_rule::always_vectors && vector_copy::is_usable()) way = copy_way::vectors;
+      copy_in_order(way, order, to, from, size);
+    }
+    return way == copy_way::vectors ? how::by_vectors : how::by_pieces;
   }
-  static void copy_by_faster_way(copy_choice& choice, copy_order order, void* to, const void* from, size_t size) {
+  static copy_way copy_by_faster_way(copy_choice& choice, copy_order order, void* to, const void* from, size_t size) {
     const copy_way way = choice.next();
-    if (LCI_LIKELY(!choice.is_measured())) return copy_in_order(way, order, to, from, size);
-    const uint64_t begun = cpu_ticks();
+    const bool is_measured = choice.is_measured();
+    const uint64_t begun = is_measured ? cpu_ticks() : 0;
     copy_in_order(way, order, to, from, size);
-    choice.took(static_cast<float>(cpu_ticks() - begun) / static_cast<float>(size));
+    if (is_measured) choice.took(static_cast<float>(cpu_ticks() - begun) / static_cast<float>(size));
+    return way;
   }
   static void copy_in_order(copy_way way, copy_order order, void* to, const void* from, size_t size) {
     if (way == copy_way::vectors)

@@ -1,4 +1,5 @@
 // Counters of a device: messages and bytes by kind and peer, equal at both ends.
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -25,6 +26,15 @@ void expect_count(rank_env& env, const lci::count_t& count, uint64_t messages, u
 /// Sizes from inject to rendezvous; none equals the size of another kind of message.
 const std::vector<size_t> counted_sizes = {0, 5, 48, 3000, 200'000};
 const uint64_t counted_bytes = std::accumulate(counted_sizes.begin(), counted_sizes.end(), uint64_t{0});
+
+/// Whether the processor has the vectors that the library copies by.
+bool has_vectors() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2");
+#else
+  return false;
+#endif
+}
 
 }  // namespace
 
@@ -165,6 +175,46 @@ TEST_CASE("puts, gets and atomics are counted at their origin, their signals at 
         lci::free_comp_x(&sync).runtime(env.rt)();
       },
       counting);
+}
+
+TEST_CASE("an attribute decides how repeated large puts and gets are copied in mapped memory", "[counters]") {
+  using way = lci::attr_copy_way_t;
+  const auto how = GENERATE(way::pieces, way::vectors, way::auto_select);
+  on_ranks(
+      [how](rank_env& env) {
+        constexpr size_t size = 40'000;
+        constexpr uint64_t rounds = 30;
+        auto mr = lci::alloc_shared_x(size).runtime(env.rt)();
+        const auto rmr = env.all_gather(lci::get_rmr_x(mr).runtime(env.rt)())[static_cast<size_t>(env.right())];
+        const bool is_mapped = lci::get_shared_address_x(env.right(), rmr).runtime(env.rt)() != nullptr;
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        std::vector<char> out(size), in(size);
+        for (uint64_t i = 0; i < rounds; ++i) {
+          std::ranges::copy(message(size, i), out.begin());  // the same place each time
+          finished(env, sync, env.post([&] {
+            return lci::post_put_x(env.right(), out.data(), size, sync, 0, rmr).runtime(env.rt)();
+          }));
+        }
+        for (uint64_t i = 0; i < rounds; ++i)
+          finished(env, sync, env.post([&] {
+            return lci::post_get_x(env.right(), in.data(), size, sync, 0, rmr).runtime(env.rt)();
+          }));
+        EXPECT(in == out);
+        const lci::count_t n = with(env, env.right()).copied_by_vectors;
+        EXPECT_EQ(n.bytes, n.messages * size);
+        EXPECT(n.messages <= 2 * (rounds - 1));  // the first one repeats nothing
+        if (how == way::pieces || !is_mapped || !has_vectors())
+          EXPECT_EQ(n.messages, 0);
+        else if (how == way::vectors)
+          EXPECT_EQ(n.messages, 2 * (rounds - 1));
+        env.barrier();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+        lci::free_shared_x(&mr).runtime(env.rt)();
+      },
+      [how](lci::global_attr_t& attr) {
+        counting(attr);
+        attr.copy_way = how;
+      });
 }
 
 TEST_CASE("posts that return retry are counted as retries, and not as messages", "[counters]") {

@@ -13,6 +13,7 @@ using lci::copy_choice;
 using lci::copy_choices;
 using lci::copy_direction;
 using lci::copy_order;
+using lci::copy_rule;
 using lci::copy_way;
 using lci::large_copy;
 using lci::vector_copy;
@@ -171,4 +172,29 @@ TEST_CASE("copies between the same places are complete whatever way is tried", "
     large_copy::copy(to.data(), from.data(), size);
     REQUIRE(from == to);
   }
+}
+
+TEST_CASE("a rule decides how copies between the same places move", "[copy_large]") {
+  if (!vector_copy::is_usable()) return lci_test::skip("the processor has no AVX2");
+  constexpr size_t size = 30000;
+  std::vector<unsigned char> from(size), to(size);
+  const auto by_vectors = [&](int n) {
+    int count = 0;
+    for (int i = 0; i < n; ++i) {
+      from[static_cast<size_t>(i)] ^= 1;
+      count += large_copy::copy(to.data(), from.data(), size) ? 1 : 0;
+      REQUIRE(from == to);
+    }
+    return count;
+  };
+  large_copy::set_rule(copy_rule::always_vectors);
+  by_vectors(1);  // perhaps between other places than the copy before
+  CHECK(by_vectors(20) == 20);
+  large_copy::set_rule(copy_rule::always_pieces);
+  CHECK(by_vectors(20) == 0);
+  large_copy::set_rule(copy_rule::measured);
+  by_vectors(static_cast<int>(copy_choice::first_cycle));
+  // A copy that is small, or does not repeat the one before, is left to memmove().
+  CHECK_FALSE(large_copy::copy(to.data(), from.data(), large_copy::largest_usual));
+  CHECK_FALSE(large_copy::copy(from.data(), to.data(), size));
 }

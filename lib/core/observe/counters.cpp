@@ -21,6 +21,7 @@ constexpr std::pair<counted, count_t counters_t::*> members[] = {
     {counted::recv, &counters_t::recv},
     {counted::put, &counters_t::put},
     {counted::get, &counters_t::get},
+    {counted::copied_by_vectors, &counters_t::copied_by_vectors},
     {counted::atomic, &counters_t::atomic},
     {counted::retry, &counters_t::retry},
     {counted::busy_send, &counters_t::busy_send},

@@ -23,6 +23,7 @@ enum class counted : uint8_t {
   recv,
   put,
   get,
+  copied_by_vectors,
   atomic,
   retry,
   busy_send,

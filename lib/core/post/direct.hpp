@@ -29,19 +29,19 @@ inline std::byte* mapped_target(const device& d, const Args& a, size_t size) {
                                                       : nullptr;
 }
 
-/// Stores 4 and 8 bytes with one store, as other threads may read them meanwhile.
-inline void copy_directly(void* to, const void* from, size_t size) {
+/// Stores 4 and 8 bytes with one store, as other threads may read them meanwhile. Returns whether vectors were used.
+inline bool copy_directly(void* to, const void* from, size_t size) {
   switch (size) {
     case 8:
       std::memcpy(to, from, 8);
-      return;
+      return false;
     case 4:
       std::memcpy(to, from, 4);
-      return;
+      return false;
     case 0:
-      return;
+      return false;
     default:
-      large_copy::copy(to, from, size);
+      return large_copy::copy(to, from, size);
   }
 }
 

@@ -79,6 +79,11 @@ std::byte* direct_target(const device& d, const Args& a) {
   return mapped_target(d, a, a.size);
 }
 
+void count_vectors(const device& d, int rank, size_t size) {
+  if (d.observer != nullptr && d.observer->counts != nullptr)
+    d.observer->counts->add(counted::copied_by_vectors, rank, size);
+}
+
 /// Ends a put or get whose bytes have been copied: signals the target, and completes.
 template <class Args>
 status_t finish_direct(device& d, const Args& a) {
@@ -91,7 +96,7 @@ LCI_NOINLINE status_t post_put_general(post_put_args& a) {
   if (a.layout != nullptr || a.remote_layout != nullptr) return post_put_layout(a);
   device& d = *a.device.p_impl;
   if (std::byte* to = direct_target(d, a)) {
-    copy_directly(to, a.local_buffer, a.size);
+    if (LCI_UNLIKELY(copy_directly(to, a.local_buffer, a.size))) count_vectors(d, a.rank, a.size);
     return finish_direct(d, a);
   }
   return post_rma(d, a, op_state::put, "post_put");
@@ -101,7 +106,7 @@ LCI_NOINLINE status_t post_get_general(post_get_args& a) {
   if (a.layout != nullptr || a.remote_layout != nullptr) return post_get_layout(a);
   device& d = *a.device.p_impl;
   if (const std::byte* from = direct_target(d, a)) {
-    copy_directly(a.local_buffer, from, a.size);
+    if (LCI_UNLIKELY(copy_directly(a.local_buffer, from, a.size))) count_vectors(d, a.rank, a.size);
     return finish_direct(d, a);
   }
   return post_rma(d, a, op_state::get, "post_get");

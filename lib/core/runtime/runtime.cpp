@@ -6,6 +6,7 @@
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/copy_large.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/core/device/device_visit.hpp"
 #include "lib/core/device/unexpected_messages.hpp"
@@ -21,6 +22,10 @@ namespace {
 
 constexpr int default_max_peers = 1024;  // of a runtime that is a job of its own
 
+static_assert(static_cast<int>(copy_rule::measured) == static_cast<int>(attr_copy_way_t::auto_select) &&
+              static_cast<int>(copy_rule::always_pieces) == static_cast<int>(attr_copy_way_t::pieces) &&
+              static_cast<int>(copy_rule::always_vectors) == static_cast<int>(attr_copy_way_t::vectors));
+
 }  // namespace
 
 runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
@@ -34,6 +39,7 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
   if (attr.max_peers < 0) attr.max_peers = attr.bootstrap == no_bootstrap ? default_max_peers : 0;
   if (attr.max_peers > 0)
     external_peers = std::make_unique<core::external_peers>(*this, size_, attr.max_peers, attr.accept_external_peers);
+  large_copy::set_rule(static_cast<copy_rule>(attr.copy_way));
   attr.max_tag = max_tag;
   attr.max_imm_tag = max_tag;
   attr.max_rcomp = attr.max_imm_rcomp = rcomp_table::index_mask;

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "lib/base/copy_large.hpp"
 #include "lib/layers/armci/errors.hpp"
 
 namespace armci_layer {
@@ -35,6 +36,7 @@ size_t packet::room() const { return link_->packet_size_ - size_; }
 
 link::link(receiver receive) {
   runtime_ = lci::alloc_runtime_x().name("armci").alloc_default_device(false).alloc_default_packet_pool(false)();
+  lci::large_copy::set_rule(static_cast<lci::copy_rule>(runtime_.get_attr_copy_way()));
   try {
     me_ = lci::get_rank_me_x().runtime(runtime_)();
     size_ = lci::get_rank_n_x().runtime(runtime_)();

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/base/copy_large.hpp"
 #include "lib/layers/ccs/messages.hpp"
 #include "lib/layers/ccs/misuse.hpp"
 
@@ -72,6 +73,7 @@ process::~process() { release(); }
 
 void process::allocate() {
   runtime = lci::alloc_runtime_x().name("ccs").alloc_default_device(false).alloc_default_packet_pool(false)();
+  lci::large_copy::set_rule(static_cast<lci::copy_rule>(runtime.get_attr_copy_way()));
   rank = lci::get_rank_me_x().runtime(runtime)();
   size = lci::get_rank_n_x().runtime(runtime)();
   peers = std::vector<peer>(static_cast<size_t>(size));
