@@ -9,12 +9,14 @@ namespace lci::network {
 /// Thread-safe. Approximate: increments lost between threads only make it rarer.
 class idle_counter {
  public:
-  /// True for one of `period` calls.
-  bool is_due(uint32_t period) {
+  /// The number of this call.
+  uint32_t count() {
     const uint32_t n = n_.load(std::memory_order_relaxed) + 1;
     n_.store(n, std::memory_order_relaxed);
-    return n % period == 0;
+    return n;
   }
+  /// True for one of `period` calls.
+  bool is_due(uint32_t period) { return count() % period == 0; }
 
  private:
   std::atomic<uint32_t> n_{0};

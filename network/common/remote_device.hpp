@@ -11,6 +11,7 @@
 #include "lib/base/ticks.hpp"
 #include "network/common/check_time.hpp"
 #include "network/common/close_timeout.hpp"
+#include "network/common/crowd_watch.hpp"
 #include "network/common/deferred_events.hpp"
 #include "network/common/idle_counter.hpp"
 #include "network/common/peer_state.hpp"
@@ -70,7 +71,9 @@ class remote_device : public device {
   LCI_COLD void check_peers();
   /// A poll or post had no result.
   void count_idle() {
-    if (LCI_UNLIKELY(idle_.is_due(1024)))
+    const uint32_t polls = idle_.count();
+    if (LCI_UNLIKELY(crowd_.is_due(polls))) crowd_.look(polls);
+    if (LCI_UNLIKELY(polls % polls_between_checks == 0))
       check_peers();
     else
       check_if_late();
@@ -103,6 +106,8 @@ class remote_device : public device {
   idle_counter idle_;
 
  private:
+  static constexpr uint32_t polls_between_checks = 1024;  // without a result
+  crowd_watch<polls_between_checks, polls_between_checks> crowd_;
   LCI_COLD void settle_suspicions();
   LCI_COLD bool mark_failed(int rank, const std::string& reason);
   /// Notifies peers that this device counts as failed, and whose processes are alive.

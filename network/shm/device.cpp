@@ -11,7 +11,6 @@ namespace lci::network::shm {
 namespace {
 
 constexpr int lane_batch = 32;  // messages from one lane before the next lane is drained
-constexpr uint32_t polls_between_watches = 4096;
 
 }  // namespace
 
@@ -159,9 +158,8 @@ LCI_ALWAYS_INLINE inline int device::poll_known_lanes(event_sink& sink, poller* 
   const uint32_t polls = counter.load(std::memory_order_relaxed) + 1;
   counter.store(polls, std::memory_order_relaxed);
   if (me != nullptr && polls % polls_between_reports == 0) report(*me, polls);
-  if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
-                   (changes_seen_.load(std::memory_order_relaxed) != context_.changes())))
-    return me == nullptr ? check_peers(sink) : check_peers_after_all_lanes(sink, *me);
+  if (LCI_UNLIKELY(crowd_.is_due(polls) | (changes_seen_.load(std::memory_order_relaxed) != context_.changes())))
+    return look_around(sink, me, polls);
   return 0;
 }
 
@@ -264,6 +262,11 @@ bool device::any_lane(F f) const {
 bool device::has_met(int peer) {
   if (context_.has_turned_to(peer)) return true;
   return any_lane([=](const in_lane& lane) { return lane.source() == peer; });
+}
+
+int device::look_around(event_sink& sink, poller* me, uint32_t polls) {
+  crowd_.look(polls);
+  return me == nullptr ? check_peers(sink) : check_peers_after_all_lanes(sink, *me);
 }
 
 int device::check_peers(event_sink& sink) {

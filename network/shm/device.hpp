@@ -9,6 +9,7 @@
 
 #include "lib/base/thread_index.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
+#include "network/common/crowd_watch.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/context.hpp"
 #include "network/shm/device_entries.hpp"
@@ -126,6 +127,8 @@ class device final : public network::device {
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
   LCI_NOINLINE bool prepare_answer_among_threads(in_lane& lane, out_lane& back);
+  /// From time to time while there are no messages.
+  LCI_COLD int look_around(event_sink& sink, poller* me, uint32_t polls);
   bool anything_ready() const;
   template <class F>
   bool any_lane(F f) const;
@@ -169,6 +172,9 @@ class device final : public network::device {
   std::atomic<uint32_t> n_few_lanes_{0};  // their number; or many_lanes if that exceeds lanes_of_each_poll
   std::atomic<size_t> failures_reported_{0};
   std::atomic<uint64_t> changes_seen_{0};  // of the context
+  /// Polls without a message before the peers' lives are checked, and before a measurement: some 250 us.
+  static constexpr uint32_t polls_between_looks = 4096, polls_between_measurements = 16384;
+  crowd_watch<polls_between_looks, polls_between_measurements> crowd_;
   static constexpr int no_poller = -2, several_pollers = -3;
   std::atomic<int> only_poller_{no_poller};       // index of the only thread that has polled, or one of these
   std::atomic<const poller*> reporter_{nullptr};  // see report()
