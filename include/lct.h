@@ -1,7 +1,7 @@
 /* LCT: utilities for programs that use LCI: clocks, texts, logs, counters, barriers and queues of threads, options, and
  * the ranks of a job without a runtime. Link with liblct (pkg-config lct, CMake LCI::LCT).
  *
- * C99 and later, and C++. Functions that allocate return NULL with errno ENOMEM if there is no memory. On an invalid
+ * C and C++. Functions that allocate return NULL with errno ENOMEM if there is no memory. On an invalid
  * argument, and on a failure that a function can't return, a function prints one line on standard error, which begins
  * with "lct: " and the function's name, and ends the process with status 1. Thread-safe, unless a comment says
  * otherwise; but an object must not be freed while another thread uses it. */
@@ -9,6 +9,9 @@
 #define LCT_H
 
 #include <lct_config.h>
+#ifdef LCT_OLD_LANGUAGE_
+#pragma GCC system_header
+#endif
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>

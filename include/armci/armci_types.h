@@ -16,6 +16,11 @@
 #define ARMCI_API __attribute__((visibility("default")))
 
 typedef long armci_size_t;
+/* Neither C89 nor C++98 has this type, and compilers say so. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wlong-long"
+__extension__ typedef long long armci_longlong_t;
+#pragma GCC diagnostic pop
 /* Nonblocking operations write it; only ARMCI_Wait and its kin, and aggregate handles, read it. */
 typedef int armci_hdl_t;
 typedef armci_hdl_t armci_req_t;
