@@ -18,7 +18,7 @@ extern "C" {
 
 /* --- start, stop, errors --- */
 
-/* Collective; after the initialisation of MPI, if the program uses one. Calls are counted. */
+/* Collective. Calls are counted. A program that uses MPI may initialise it before or after. */
 ARMCI_API int ARMCI_Init(void);
 ARMCI_API int ARMCI_Init_args(int* argc, char*** argv);
 /* The level is that of MPI_Init_thread; all levels are the same here. */

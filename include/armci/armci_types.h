@@ -42,7 +42,8 @@ typedef struct {
   };
 } armci_giov_t;
 
-/* A group may be copied. `comm` is a communicator of its processes if the program uses MPI. */
+/* A group may be copied. `comm` is a communicator of its processes if MPI was initialised when the group was made, or
+ * got by ARMCI_Group_get_world. */
 typedef struct armci_group {
   __extension__ union {
     void* comm_ptr;

@@ -55,8 +55,8 @@ const communicators* find_communicators() {
     static std::atomic<bool> said{false};
     if (said.exchange(true)) return nullptr;
     say("groups", (std::string("groups have no communicators, since ") + one.plugin + " can't be loaded (" +
-                       (reason == nullptr ? "" : reason) + "): build LCI where that MPI's headers are")
-                          .c_str());
+                   (reason == nullptr ? "" : reason) + "): build LCI where that MPI's headers are")
+                      .c_str());
   }
   return nullptr;
 }

@@ -61,7 +61,7 @@ class group_table {
 
   const int me_;
   std::mutex mutex_;
-  const communicators* comms_ = nullptr;  // under mutex_; null: no MPI was found yet
+  const communicators* comms_ = nullptr;       // under mutex_; null: no MPI was found yet
   std::deque<std::unique_ptr<group>> groups_;  // by id - first_id; under mutex_
   ARMCI_Group world_{}, default_{};            // under mutex_
 };

@@ -90,7 +90,8 @@ packet link::new_packet() {
   packet p;
   p.link_ = this;
   for (int i = 0;
-       (p.memory_ = static_cast<std::byte*>(lci::get_upacket_x().packet_pool(pool_).runtime(runtime_)())) == nullptr; ++i)
+       (p.memory_ = static_cast<std::byte*>(lci::get_upacket_x().packet_pool(pool_).runtime(runtime_)())) == nullptr;
+       ++i)
     if (!progress()) yield_after(i);
   return p;
 }

@@ -49,5 +49,4 @@ bool is_usable() {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const armci_layer::communicators armci_communicators;
-extern "C" const armci_layer::communicators armci_communicators{of_world, of_members, release, is_world,
-                                                                    is_usable};
+extern "C" const armci_layer::communicators armci_communicators{of_world, of_members, release, is_world, is_usable};
