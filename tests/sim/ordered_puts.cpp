@@ -76,6 +76,7 @@ class ordered_job {
   }
   /// Newer data must never be replaced by older.
   void look(const char* when) {
+    if (memory_ == seen_) return;  // by memcmp(): most of the time of this test goes to looks
     for (size_t i = 0; i < words && wrong_.empty(); ++i)
       if (memory_[i] < seen_[i]) wrong_ = std::string("older data has replaced newer ") + when;
     seen_ = memory_;
