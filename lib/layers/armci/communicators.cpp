@@ -53,7 +53,7 @@ const communicators* find_communicators() {
     if (functions != nullptr) return static_cast<const communicators*>(functions);
     const char* const reason = dlerror();
     static std::atomic<bool> said{false};
-    if (said.exchange(true)) return nullptr;
+    if (said.exchange(true, std::memory_order_relaxed)) return nullptr;
     say("groups", (std::string("groups have no communicators, since ") + one.plugin + " can't be loaded (" +
                    (reason == nullptr ? "" : reason) + "): build LCI where that MPI's headers are")
                       .c_str());
