@@ -1,7 +1,7 @@
 /* LCT: utilities for programs that use LCI: clocks, texts, logs, counters, barriers and queues of threads, options, and
  * the ranks of a job without a runtime. Link with liblct (pkg-config lct, CMake LCI::LCT).
  *
- * C99 and later, and C++. Functions that allocate return NULL with errno ENOMEM if there is no memory. On an invalid
+ * C and C++. Functions that allocate return NULL with errno ENOMEM if there is no memory. On an invalid
  * argument, and on a failure that a function can't return, a function prints one line on standard error, which begins
  * with "lct: " and the function's name, and ends the process with status 1. Thread-safe, unless a comment says
  * otherwise; but an object must not be freed while another thread uses it. */
@@ -9,6 +9,9 @@
 #define LCT_H
 
 #include <lct_config.h>
+#ifdef LCT_OLD_LANGUAGE_
+#pragma GCC system_header
+#endif
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,7 +108,8 @@ LCT_API void LCT_Log_flush(LCT_log_ctx_t ctx);
  * LCT_LOG_LEVEL, LCT_LOG_OUTFILE, LCT_LOG_WHITELIST and LCT_LOG_BLACKLIST. */
 extern LCT_API LCT_log_ctx_t LCT_log_ctx_default;
 
-/* `...` is a format of printf and its arguments. */
+/* `...` is a format of printf and its arguments. LCT_DBG_Assert, LCT_DBG_Log and LCT_DBG_Warn do the same if the program
+ * defines LCT_DEBUG before it includes this, else nothing. */
 #define LCT_Assert(ctx, expr, ...)                                                                               \
   do {                                                                                                           \
     if (LCT_unlikely(!(expr))) LCT_Report_false_assert((ctx), #expr, __FILE__, __func__, __LINE__, __VA_ARGS__); \
@@ -121,16 +125,6 @@ extern LCT_API LCT_log_ctx_t LCT_log_ctx_default;
       LCT_Logv_((ctx), (int)(level), (tag), __FILE__, __func__, __LINE__, (format), (arguments)); \
   } while (0)
 #define LCT_Warn(ctx, ...) LCT_Log(ctx, LCT_LOG_WARN, NULL, __VA_ARGS__)
-
-#ifdef LCT_DEBUG
-#define LCT_DBG_Assert(...) LCT_Assert(__VA_ARGS__)
-#define LCT_DBG_Log(...) LCT_Log(__VA_ARGS__)
-#define LCT_DBG_Warn(...) LCT_Warn(__VA_ARGS__)
-#else
-#define LCT_DBG_Assert(...) ((void)0)
-#define LCT_DBG_Log(...) ((void)0)
-#define LCT_DBG_Warn(...) ((void)0)
-#endif
 
 /* --- performance counters --- */
 

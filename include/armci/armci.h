@@ -18,7 +18,7 @@ extern "C" {
 
 /* --- start, stop, errors --- */
 
-/* Collective; after the initialisation of MPI, if the program uses one. Calls are counted. */
+/* Collective. Calls are counted. A program that uses MPI may initialise it before or after. */
 ARMCI_API int ARMCI_Init(void);
 ARMCI_API int ARMCI_Init_args(int* argc, char*** argv);
 /* The level is that of MPI_Init_thread; all levels are the same here. */
@@ -34,7 +34,7 @@ ARMCI_API int ARMCI_Finalize(void);
 /* Releases what would outlive an abnormal end of the process: nothing does here. */
 ARMCI_API void ARMCI_Cleanup(void);
 /* Prints the message and the code to standard output and standard error, and ends the job. */
-ARMCI_API void ARMCI_Error(const char* message, int code);
+ARMCI_API void ARMCI_Error(char* message, int code);
 ARMCI_API int ARMCI_Uses_shm(void);
 ARMCI_API int ARMCI_Uses_shm_grp(ARMCI_Group* group);
 ARMCI_API void ARMCI_Set_shm_limit(unsigned long bytes);
@@ -214,6 +214,8 @@ ARMCI_API void derr_printf(const char* format, ...) __attribute__((format(printf
 
 #ifdef __cplusplus
 }
+/* For messages that C++ does not let the program change, such as literals. */
+inline void ARMCI_Error(const char* message, int code) { ARMCI_Error(const_cast<char*>(message), code); }
 #endif
 
 #include <message.h>

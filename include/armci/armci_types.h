@@ -16,6 +16,11 @@
 #define ARMCI_API __attribute__((visibility("default")))
 
 typedef long armci_size_t;
+/* Neither C89 nor C++98 has this type, and compilers say so. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wlong-long"
+__extension__ typedef long long armci_longlong_t;
+#pragma GCC diagnostic pop
 /* Nonblocking operations write it; only ARMCI_Wait and its kin, and aggregate handles, read it. */
 typedef int armci_hdl_t;
 typedef armci_hdl_t armci_req_t;
@@ -37,7 +42,8 @@ typedef struct {
   };
 } armci_giov_t;
 
-/* A group may be copied. `comm` is a communicator of its processes if the program uses MPI. */
+/* A group may be copied. `comm` is a communicator of its processes if MPI was initialised when the group was made, or
+ * got by ARMCI_Group_get_world. */
 typedef struct armci_group {
   __extension__ union {
     void* comm_ptr;

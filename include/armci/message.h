@@ -1,5 +1,6 @@
 /* Messages and collective operations beside ARMCI: on the world unless a group is passed. Messages are matched by
- * source and tag, in order. `op` is one of + * max min absmax absmin or, && land || lor & band | bor. */
+ * source and tag, in order. `op` begins with one of + * max min absmax absmin or, && land || lor & band | bor;
+ * what follows, such as blanks, is ignored. The results of && and || are 0 or 1. */
 #ifndef ARMCI_MESSAGE_H
 #define ARMCI_MESSAGE_H
 
@@ -37,18 +38,18 @@ ARMCI_API void armci_grp_clus_brdcst(void* buffer, int len, int grp_master, int 
 ARMCI_API void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type);
 ARMCI_API void armci_msg_igop(int* x, int n, char* op);
 ARMCI_API void armci_msg_lgop(long* x, int n, char* op);
-ARMCI_API void armci_msg_llgop(long long* x, int n, char* op);
+ARMCI_API void armci_msg_llgop(armci_longlong_t* x, int n, char* op);
 ARMCI_API void armci_msg_fgop(float* x, int n, char* op);
 ARMCI_API void armci_msg_dgop(double* x, int n, char* op);
 ARMCI_API void armci_msg_group_gop_scope(int scope, void* x, int n, char* op, int type, ARMCI_Group* group);
 ARMCI_API void armci_msg_group_igop(int* x, int n, char* op, ARMCI_Group* group);
 ARMCI_API void armci_msg_group_lgop(long* x, int n, char* op, ARMCI_Group* group);
-ARMCI_API void armci_msg_group_llgop(long long* x, int n, char* op, ARMCI_Group* group);
+ARMCI_API void armci_msg_group_llgop(armci_longlong_t* x, int n, char* op, ARMCI_Group* group);
 ARMCI_API void armci_msg_group_fgop(float* x, int n, char* op, ARMCI_Group* group);
 ARMCI_API void armci_msg_group_dgop(double* x, int n, char* op, ARMCI_Group* group);
 ARMCI_API void armci_msg_clus_igop(int* x, int n, char* op);
 ARMCI_API void armci_msg_clus_lgop(long* x, int n, char* op);
-ARMCI_API void armci_msg_clus_llgop(long long* x, int n, char* op);
+ARMCI_API void armci_msg_clus_llgop(armci_longlong_t* x, int n, char* op);
 ARMCI_API void armci_msg_clus_fgop(float* x, int n, char* op);
 ARMCI_API void armci_msg_clus_dgop(double* x, int n, char* op);
 /* The result is at rank 0 alone. */

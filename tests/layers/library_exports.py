@@ -15,6 +15,20 @@ def include(*path):
         return f.read()
 
 
+def complaints(program, folder, *options, c=("c89", "c99", "c11"), cpp=("c++98", "c++11", "c++17")):
+    """What compilers for several standards print about a program in C and C++, with many warnings."""
+    found = []
+    for compiler, language, standards in (("cc", "c", c), ("c++", "c++", cpp)):
+        strict = ["-Wstrict-prototypes", "-Wold-style-definition"] if language == "c" else []
+        for standard in standards:
+            done = subprocess.run([compiler, f"-std={standard}", "-Wpedantic", "-Wall", "-Wextra", "-Werror", *strict,
+                                   *options, "-fsyntax-only", "-I", str(folder), "-x" + language, "-"],
+                                  input=program, capture_output=True, text=True)
+            if done.returncode != 0 or done.stderr:
+                found.append(f"{standard}: {done.stderr}")
+    return found
+
+
 class LibraryExports:
     LIBRARY = ""  # its path
     FEWEST = 50  # names that it declares: fewer mean that the headers were not understood

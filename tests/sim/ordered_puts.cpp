@@ -8,6 +8,7 @@
 
 #include "lci.hpp"
 #include "network/sim/world.hpp"
+#include "tests/support/testing.hpp"
 
 namespace {
 
@@ -75,6 +76,7 @@ class ordered_job {
   }
   /// Newer data must never be replaced by older.
   void look(const char* when) {
+    if (memory_ == seen_) return;  // by memcmp(): most of the time of this test goes to looks
     for (size_t i = 0; i < words && wrong_.empty(); ++i)
       if (memory_[i] < seen_[i]) wrong_ = std::string("older data has replaced newer ") + when;
     seen_ = memory_;
@@ -156,10 +158,12 @@ ordered_job* ordered_job::current = nullptr;
 
 TEST_CASE("neither ordered puts nor messages overtake ordered puts") {
   int others = 0;
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
+  const int seeds = lci_test::some_of(150);
+  for (int i = 1; i <= seeds; ++i) {
+    const auto seed = static_cast<uint64_t>(i);
     INFO("seed " << seed);
     REQUIRE(ordered_job(seed, true).run() == "");
     others += ordered_job(seed, false).run().empty() ? 0 : 1;
   }
-  REQUIRE(others > 100);  // the network does not keep the order by itself
+  REQUIRE(others > seeds * 2 / 3);  // the network does not keep the order by itself
 }

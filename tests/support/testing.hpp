@@ -38,6 +38,10 @@ constexpr int time_scale = thread_sanitizer ? 8 : address_sanitizer ? 4 : 1;
 /// environment asks for whole sweeps (`tests/run.sh --long`). The watchdog's limits grow by the same factor.
 int long_runs();
 
+/// How many of `n` random inputs a test tries: all, but with a sanitizer, which finds most errors with the first ones,
+/// only a part of them. With long_runs() all.
+inline int some_of(int n) { return long_runs() > 1 ? n : (n + time_scale - 1) / time_scale; }
+
 /// Counts the running test case as skipped, for this reason. The caller returns afterwards. Main thread only.
 void skip(const std::string& reason);
 

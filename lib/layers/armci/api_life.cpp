@@ -101,7 +101,7 @@ ARMCI_TWIN(Finalize);
 // All memory of the layer ends with its processes.
 void ARMCI_Cleanup(void) { std::fflush(nullptr); }
 
-void ARMCI_Error(const char* message, int code) {
+void ARMCI_Error(char* message, int code) {
   static std::atomic<bool> within{false};
   if (within.exchange(true, std::memory_order_relaxed)) std::_Exit(1);
   const char* const text = message == nullptr ? "" : message;

@@ -48,7 +48,7 @@ void combine(const char* function, int scope, void* x, int n, const char* op, in
     context& c = running(function);
     group part;
     const group& members = in_scope(function, c, g == nullptr ? c.world() : member_of(function, c, g), scope, part);
-    const auto how = find_combination(op == nullptr ? "" : op, type);
+    const auto how = find_combination(operator_of(op), type);
     if (!how)
       misuse(function, std::string("op = \"") + (op == nullptr ? "" : op) + "\", type = " + std::to_string(type) +
                            ": unknown, or not for each other");
@@ -60,7 +60,7 @@ void combine(const char* function, int scope, void* x, int n, const char* op, in
 void select(const char* function, int scope, void* x, int n, const char* op, int type, int contribute) {
   or_end(function, [&] {
     context& c = running(function);
-    const std::string_view name = op == nullptr ? "" : op;
+    const std::string_view name = operator_of(op);
     const size_t element = size_of_type(type);
     if ((name != "max" && name != "min") || element == 0 || n < static_cast<int>(element))
       misuse(function,

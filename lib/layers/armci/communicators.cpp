@@ -1,6 +1,7 @@
 // Finds the plug-in that makes MPI's communicators for groups: beside this library, one for each MPI.
 #include <dlfcn.h>
 
+#include <atomic>
 #include <string>
 
 #include "lib/layers/armci/errors.hpp"
@@ -51,9 +52,11 @@ const communicators* find_communicators() {
     const void* functions = plugin == nullptr ? nullptr : dlsym(plugin, "armci_communicators");
     if (functions != nullptr) return static_cast<const communicators*>(functions);
     const char* const reason = dlerror();
-    say("ARMCI_Init", (std::string("groups have no communicators, since ") + one.plugin + " can't be loaded (" +
-                       (reason == nullptr ? "" : reason) + "): build LCI where that MPI's headers are")
-                          .c_str());
+    static std::atomic<bool> said{false};
+    if (said.exchange(true, std::memory_order_relaxed)) return nullptr;
+    say("groups", (std::string("groups have no communicators, since ") + one.plugin + " can't be loaded (" +
+                   (reason == nullptr ? "" : reason) + "): build LCI where that MPI's headers are")
+                      .c_str());
   }
   return nullptr;
 }

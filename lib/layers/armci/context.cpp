@@ -19,7 +19,7 @@ context::context(std::optional<bool> applies)
       locks(net, mem, far),
       served(net, mem, locks),
       all(messages),
-      groups(net.me(), net.size(), find_communicators()),
+      groups(net.me(), net.size()),
       sent_notifications(std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(net.size()))),
       awaited_notifications(std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(net.size()))) {
   net.on_failure = [this](int proc) { far.on_failure(proc); };

@@ -31,15 +31,21 @@ int group::rank_of(int proc) const {
   return found == members.end() ? -1 : static_cast<int>(found - members.begin());
 }
 
-group_table::group_table(int me, int n, const communicators* comms) : me_(me), comms_(comms) {
+group_table::group_table(int me, int n) : me_(me) {
   std::vector<int> all(static_cast<size_t>(n));
   std::iota(all.begin(), all.end(), 0);
   groups_.push_back(make_group(std::move(all), me));
-  if (comms_ != nullptr) comms_->of_world(&world_.comm_ptr);
   world_.id = first_id;
+  comms_ = find_communicators();  // tells the user now what is missing
+  if (usable_communicators() != nullptr) comms_->of_world(&world_.comm_ptr);
   world_.rank = me;
   world_.size = n;
   default_ = world_;
+}
+
+const communicators* group_table::usable_communicators() {
+  if (comms_ == nullptr) comms_ = find_communicators();
+  return comms_ != nullptr && comms_->is_usable() ? comms_ : nullptr;
 }
 
 const group* group_table::find(const ARMCI_Group* g) {
@@ -56,8 +62,12 @@ void group_table::make(std::vector<int> members, ARMCI_Group* out) {
   if (g->me < 0) g = make_group({}, me_);  // a process that is no member has a group of nobody
   made.rank = g->me;
   made.size = g->size();
-  if (g->me >= 0 && comms_ != nullptr) comms_->of_members(&made.comm_ptr, g->members.data(), g->size());
-  const std::lock_guard guard(mutex_);
+  std::unique_lock guard(mutex_);
+  if (const communicators* const comms = usable_communicators(); comms != nullptr && g->me >= 0) {
+    guard.unlock();  // it waits for the other members
+    comms->of_members(&made.comm_ptr, g->members.data(), g->size());
+    guard.lock();
+  }
   size_t index = 1;
   while (index < groups_.size() && groups_[index] != nullptr) ++index;
   if (index == groups_.size()) groups_.emplace_back();
@@ -69,22 +79,33 @@ void group_table::make(std::vector<int> members, ARMCI_Group* out) {
 void group_table::release(ARMCI_Group* g) {
   if (g == nullptr || g->id == first_id) return;
   std::unique_ptr<group> ended;
+  const communicators* comms = nullptr;
   {
     const std::lock_guard guard(mutex_);
     const auto index = static_cast<uint32_t>(g->id - first_id);
     if (index >= groups_.size() || groups_[index] == nullptr) return;
     ended = std::move(groups_[index]);
     if (default_.id == g->id) default_ = world_;
+    comms = usable_communicators();
   }
-  if (ended->me >= 0 && comms_ != nullptr) comms_->release(&g->comm_ptr);
+  if (ended->me >= 0 && comms != nullptr && g->comm_ptr != nullptr) comms->release(&g->comm_ptr);
   g->id = 0;
   g->rank = -1;
   g->size = 0;
 }
 
-void group_table::get_default(ARMCI_Group* out) {
+void group_table::world(ARMCI_Group* out) {
   const std::lock_guard guard(mutex_);
-  *out = default_;
+  if (world_.comm_ptr == nullptr)
+    if (const communicators* const comms = usable_communicators()) comms->of_world(&world_.comm_ptr);
+  *out = world_;
+}
+void group_table::get_default(ARMCI_Group* out) {
+  {
+    const std::lock_guard guard(mutex_);
+    *out = default_;
+  }
+  if (out->id == first_id) world(out);
 }
 void group_table::set_default(const ARMCI_Group* g) {
   const std::lock_guard guard(mutex_);

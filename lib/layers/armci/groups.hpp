@@ -35,30 +35,35 @@ struct communicators {
   void (*release)(void* comm);
   /// Whether the communicator has the processes of the world in their order.
   bool (*is_world)(const void* comm);
+  /// Whether MPI is initialised, and not finalized yet.
+  bool (*is_usable)();
 };
 
 /// Thread-safe.
 class group_table {
  public:
-  group_table(int me, int n, const communicators* comms);
+  group_table(int me, int n);
 
   const group& world() const { return *groups_.front(); }
   /// Of the program's variable; null if it is none of ours.
   const group* find(const ARMCI_Group* g);
-  /// `members` are ranks of the world. Collective among them if there are communicators.
+  /// `members` are ranks of the world. Collective among them if MPI is initialised.
   void make(std::vector<int> members, ARMCI_Group* out);
   void release(ARMCI_Group* g);
   /// The variable of the world, and of the default group.
-  void world(ARMCI_Group* out) const { *out = world_; }
+  void world(ARMCI_Group* out);
   void get_default(ARMCI_Group* out);
   void set_default(const ARMCI_Group* g);
 
  private:
+  /// Null if MPI is not initialised at present. A program may start it after ARMCI. Under mutex_.
+  const communicators* usable_communicators();
+
   const int me_;
-  const communicators* const comms_;
   std::mutex mutex_;
+  const communicators* comms_ = nullptr;       // under mutex_; null: no MPI was found yet
   std::deque<std::unique_ptr<group>> groups_;  // by id - first_id; under mutex_
-  ARMCI_Group world_{}, default_{};            // default_ under mutex_
+  ARMCI_Group world_{}, default_{};            // under mutex_
 };
 
 /// The plug-in's functions if an MPI is initialised in this process; else null. Says so if it is missing.

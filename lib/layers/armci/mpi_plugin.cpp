@@ -27,11 +27,9 @@ void of_members(void* comm, const int* members, int n) {
 }
 
 void release(void* comm) {
-  int finalized = 0;
-  MPI_Finalized(&finalized);
   MPI_Comm made;
   std::memcpy(&made, comm, sizeof made);
-  if (finalized == 0 && made != MPI_COMM_NULL && made != MPI_COMM_WORLD) MPI_Comm_free(&made);
+  if (made != MPI_COMM_NULL && made != MPI_COMM_WORLD) MPI_Comm_free(&made);
   store(comm, MPI_COMM_NULL);
 }
 
@@ -43,7 +41,12 @@ bool is_world(const void* comm) {
          (result == MPI_IDENT || result == MPI_CONGRUENT);
 }
 
+bool is_usable() {
+  int begun = 0, ended = 0;
+  return MPI_Initialized(&begun) == MPI_SUCCESS && begun != 0 && MPI_Finalized(&ended) == MPI_SUCCESS && ended == 0;
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const armci_layer::communicators armci_communicators;
-extern "C" const armci_layer::communicators armci_communicators{of_world, of_members, release, is_world};
+extern "C" const armci_layer::communicators armci_communicators{of_world, of_members, release, is_world, is_usable};

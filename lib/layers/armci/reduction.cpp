@@ -25,16 +25,24 @@ void each(void* into, const void* other, size_t n, F f) {
   }
 }
 
+// Integers wrap around.
 template <class T>
 T magnitude(T x) {
-  return x < 0 ? static_cast<T>(-x) : x;
+  if constexpr (std::is_integral_v<T>)
+    return x < 0 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(x)) : x;
+  else
+    return x < 0 ? -x : x;
 }
 template <class T>
 void take_magnitudes(void* x, size_t n) {
   each<T>(x, x, n, [](T a, T) { return magnitude(a); });
 }
+/// So that the result of a logical operator is 0 or 1 also where one process is alone.
+template <class T>
+void take_truths(void* x, size_t n) {
+  each<T>(x, x, n, [](T a, T) { return a != 0; });
+}
 
-// Integers wrap around.
 template <class T>
 T sum(T a, T b) {
   if constexpr (std::is_integral_v<T>)
@@ -64,9 +72,11 @@ std::optional<combination> of(std::string_view op) {
   if (op == "min") return c{size, min};
   if constexpr (std::is_integral_v<T>) {
     if (op == "&&" || op == "land")
-      return c{size, [](void* a, const void* b, size_t n) { each<T>(a, b, n, [](T x, T y) { return x && y; }); }};
+      return c{size, [](void* a, const void* b, size_t n) { each<T>(a, b, n, [](T x, T y) { return x && y; }); },
+               take_truths<T>};
     if (op == "||" || op == "lor")
-      return c{size, [](void* a, const void* b, size_t n) { each<T>(a, b, n, [](T x, T y) { return x || y; }); }};
+      return c{size, [](void* a, const void* b, size_t n) { each<T>(a, b, n, [](T x, T y) { return x || y; }); },
+               take_truths<T>};
     if (op == "&" || op == "band")
       return c{size, [](void* a, const void* b, size_t n) { each<T>(a, b, n, [](T x, T y) { return x & y; }); }};
     if (op == "|" || op == "bor" || op == "or")
@@ -84,6 +94,16 @@ int compare_as(const void* a, const void* b) {
 }
 
 }  // namespace
+
+std::string_view operator_of(const char* op) {
+  // Longer names before those with which they begin.
+  constexpr std::string_view names[] = {"absmax", "absmin", "land", "band", "max", "min", "lor", "bor",
+                                        "&&",     "||",     "or",   "&",    "|",   "+",   "*"};
+  if (op == nullptr) return {};
+  for (const std::string_view name : names)
+    if (std::strncmp(op, name.data(), name.size()) == 0) return name;
+  return {};
+}
 
 std::optional<combination> find_combination(std::string_view op, int type) {
   switch (type) {

@@ -1,6 +1,7 @@
 /* A program with MPI and ARMCI: ranks, groups and both orders of their ends. "ok" is printed by rank 0.
  *
- *   beside_mpi armci|mpi|finalized   which of the two ends first; finalized: ARMCI is started and ended twice before */
+ *   beside_mpi armci|mpi|finalized|early   which of the two ends first; finalized: ARMCI is started and ended twice
+ *                                          before; early: ARMCI is started before MPI */
 #include <mpi.h>
 
 #include <armci.h>
@@ -48,8 +49,41 @@ static void use(void) {
   free(base);
 }
 
+/* Groups that are made, and the world and the default group that are asked for, after MPI_Init have communicators. */
+static int early(int argc, char** argv) {
+  ARMCI_Group before, world, usual, g;
+  int result = MPI_UNEQUAL, only;
+  EXPECT(ARMCI_Init() == 0);
+  only = armci_msg_me();
+  ARMCI_Group_create(1, &only, &before);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  MPI_Comm_size(MPI_COMM_WORLD, &n);
+  EXPECT(armci_msg_me() == me && armci_msg_nproc() == n);
+  ARMCI_Group_get_world(&world);
+  MPI_Comm_compare(world.comm, MPI_COMM_WORLD, &result);
+  EXPECT(result == MPI_IDENT);
+  ARMCI_Group_get_default(&usual);
+  EXPECT(usual.comm == MPI_COMM_WORLD);
+  use();
+  ARMCI_Group_free(&before);
+  ARMCI_Group_create(1, &only, &g);
+  MPI_Comm_size(g.comm, &result);
+  EXPECT(result == 1);
+  MPI_Finalize();
+  /* MPI is gone, and groups go on without it. */
+  ARMCI_Group_free(&g);
+  ARMCI_Group_create(1, &only, &g);
+  armci_msg_group_barrier(&g);
+  ARMCI_Group_free(&g);
+  EXPECT(ARMCI_Finalize() == 0);
+  if (me == 0) puts("ok");
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const char* const first = argc > 1 ? argv[1] : "armci";
+  if (strcmp(first, "early") == 0) return early(argc, argv);
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Comm_size(MPI_COMM_WORLD, &n);

@@ -61,7 +61,7 @@ void groups() {
   ARMCI_Group_set_default(&g);
   ARMCI_Group copy, child;
   ARMCI_Group_get_default(&copy);
-  int first = 0;
+  int first = 0, rank_in_default = rank;
   ARMCI_Group_create(1, &first, &child);  // ranks of the default group
   EXPECT_EQ(ARMCI_Group_rank(&child, &rank), me < 2 ? 0 : 1);
   if (me >= 2) {
@@ -70,6 +70,18 @@ void groups() {
     EXPECT_EQ(size, 0);
   }
   ARMCI_Group_free(&child);
+  // A process that is alone gets what more processes would.
+  ARMCI_Group own;
+  ARMCI_Group_create(1, &rank_in_default, &own);
+  const auto alone = [&](const char* op, int value, int expected) {
+    long long x = value;
+    armci_msg_group_llgop(&x, 1, const_cast<char*>(op), &own);
+    EXPECT_EQ(x, expected);
+  };
+  for (const char* const op : {"&&", "land", "||", "lor"}) alone(op, -5, 1), alone(op, 0, 0);
+  for (const char* const op : {"+", "*", "max", "min", "or", "&", "band", "|", "bor"}) alone(op, -5, -5);
+  for (const char* const op : {"absmax", "absmin"}) alone(op, -5, 5);
+  ARMCI_Group_free(&own);
   ARMCI_Group world, split, twin;
   ARMCI_Group_get_world(&world);
   ARMCI_Group_set_default(&world);
@@ -164,8 +176,12 @@ void messages() {
   all("absmax", -1.0F - static_cast<float>(me), static_cast<float>(n), armci_msg_fgop);
   all("absmin", -1 - me, 1, armci_msg_igop);
   all("or", 1 << me, (1 << n) - 1, armci_msg_igop);
-  all("&&", 1, 1, armci_msg_igop);
-  all("||", me == 0 ? 1 : 0, 1, armci_msg_igop);
+  all("&&", 6 - me, 1, armci_msg_igop);
+  all("||", me == 0 ? 6L : 0L, 1L, armci_msg_lgop);
+  // Padded as by programs in Fortran, whose text has no end.
+  all("max ", me, n - 1, armci_msg_igop);
+  all("absmin  ", -1.0 - me, 1.0, armci_msg_dgop);
+  all("+        *", 1.0F, static_cast<float>(n), armci_msg_fgop);
   all("&", 6 | (1 << (4 + me)), n == 1 ? 22 : 6, armci_msg_igop);
   char root[6] = "none";
   if (me == n - 1) std::strcpy(root, "root!");
@@ -176,7 +192,7 @@ void messages() {
     char name[80];
   } record = {static_cast<double>(me == 0 ? 100 : me), ""};
   std::snprintf(record.name, sizeof record.name, "of %d", me);
-  char min[] = "min";
+  char min[] = "min  ";
   armci_msg_sel_scope(SCOPE_ALL, &record, sizeof record, min, ARMCI_DOUBLE, me != 1 || n == 2 ? 1 : 0);
   const std::string winner = "of " + std::to_string(n == 1 ? 0 : n == 2 ? 1 : 2);
   EXPECT(winner == record.name);

@@ -7,7 +7,7 @@ import re
 import subprocess
 import unittest
 
-from library_exports import LibraryExports, output
+from library_exports import LibraryExports, complaints, output
 
 HEADERS = pathlib.Path(os.environ["LCI_SOURCE"]) / "include" / "armci"
 INTERFACE = [line.split(maxsplit=1) for line in (pathlib.Path(__file__).parent / "interface.txt").read_text().splitlines()
@@ -55,6 +55,33 @@ class Exports(LibraryExports, unittest.TestCase):
         done = subprocess.run(["cc", "-std=c11", "-fsyntax-only", "-DARMCI_WITHOUT_MPI", "-I", str(HEADERS), "-xc", "-"],
                               input="\n".join(lines) + "\n", capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_headers_and_functions_serve_old_and_new_languages(self):
+        # A program of the interface's time declares a function again, passes its address, and pads operators.
+        program = """
+#include <armci.h>
+#include <armcix.h>
+#include <iterator.h>
+#include <message.h>
+#include <parmci.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void ARMCI_Error(char *message, int code);
+#ifdef __cplusplus
+}
+#endif
+static void (*on_error)(char *, int) = ARMCI_Error;
+int main(int argc, char **argv) {
+  char op[] = "max ";
+  long value = 0;
+  if (ARMCI_Init_args(&argc, &argv) != 0) ARMCI_Error("no start", 1);
+  if (argc > 99) on_error(op, 2);
+  armci_msg_lgop(&value, 1, op);
+  return ARMCI_Finalize();
+}
+"""
+        self.assertEqual(complaints(program, HEADERS, "-DARMCI_WITHOUT_MPI"), [])
 
 
 if __name__ == "__main__":

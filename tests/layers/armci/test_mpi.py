@@ -1,4 +1,4 @@
-"""Programs with MPI: ranks, groups, both orders of the two ends, and progress while a process is inside of MPI's barrier;
+"""Programs with MPI: ranks, groups, both orders of the two ends and of their starts, and progress while a process is inside of MPI's barrier;
 under the launchers of both MPIs, lcirun and Slurm."""
 
 import os
@@ -11,7 +11,7 @@ from support import clean_environment
 
 LCIRUN = os.environ["LCIRUN"]
 FAR = {"LCI_ATTR_RANKS_PER_HOST": "1"}
-ENDS = ("armci", "mpi", "finalized")
+ENDS = ("armci", "mpi", "finalized", "early")
 
 
 def launcher(name, n):
