@@ -21,6 +21,12 @@ void v1::throw_no_world() {
 
 namespace {
 
+/// Forgets the world. All functions but LCI_initialize() and LCI_initialized() report misuse from then on.
+void leave_world() {
+  detail::current = nullptr;
+  detail::checks = true;
+}
+
 void close(world& w) {
   detail::usual_tags = 0;  // disables the fast path, so that later calls report misuse
   if (LCI_UR_ENDPOINT != nullptr) end_endpoint(w, LCI_UR_ENDPOINT);
@@ -110,7 +116,7 @@ LCI_error_t LCI_initialize() {
         close(*w);
         return LCI_OK;
       });
-      detail::current = nullptr;
+      leave_world();
       return code;
     }
     w->n_initialized = 1;
@@ -129,7 +135,7 @@ LCI_error_t LCI_finalize() {
       close(w);
       return LCI_OK;
     });
-    detail::current = nullptr;
+    leave_world();
     return met != LCI_OK ? met : closed;
   });
 }

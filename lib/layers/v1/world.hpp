@@ -94,7 +94,8 @@ struct world {
 /// The library's only global state beside what lci.h declares: C functions have no other place for it.
 namespace detail {
 inline constinit V1_STORAGE world* current = nullptr;
-inline constinit V1_STORAGE bool checks = false;
+/// Whether the checking mode is on, or the library is not initialized: one variable, so that functions test one.
+inline constinit V1_STORAGE bool checks = true;
 /// Messages with tags below this value may use the fast path (direct.hpp). 0 in the checking mode and outside of
 /// LCI_initialize() and LCI_finalize(); otherwise it exceeds all valid tags.
 inline constinit V1_STORAGE uint32_t usual_tags = 0;
@@ -106,8 +107,13 @@ inline world& the_world() {
   if (LCI_UNLIKELY(w == nullptr)) throw_no_world();
   return *w;
 }
-/// Whether the checking mode is on.
-inline bool checking() { return LCI_UNLIKELY(detail::checks); }
+[[gnu::cold]] inline bool require_world() {
+  (void)the_world();
+  return true;
+}
+/// Whether the checking mode is on. Throws if the library is not initialized: functions whose arguments may then be null
+/// or dangling call it before they use those.
+inline bool checking() { return LCI_UNLIKELY(detail::checks) && require_world(); }
 
 /// Devices and endpoints behind LCI_device_init() and the like. They throw.
 LCI_device_t make_device(world& w);
