@@ -221,7 +221,8 @@ int CCS_free_symmetric(void* addr) {
     if (p == nullptr) return +CCS_FAILURE;
     must_be_able_to_wait(me);
     const size_t size = p->blocks.take_symmetric(addr);
-    if (size == 0) return refuse(me, "%s is not from CCS_malloc_symmetric(), or was freed before", lci::address_text(addr).text);
+    if (size == 0)
+      return refuse(me, "%s is not from CCS_malloc_symmetric(), or was freed before", lci::address_text(addr).text);
     // After the barrier no process accesses the memory.
     insist(me, [&] { p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); }); });
     remove(*p, addr, size);

@@ -1,5 +1,6 @@
 // Devices, endpoints, progress.
 #include <lci.h>
+#include <sched.h>
 
 #include <memory>
 #include <string>
@@ -149,14 +150,35 @@ LCI_error_t LCI_endpoint_free(LCI_endpoint_t* endpoint) {
   });
 }
 
+namespace {
+
+/// After a call of LCI_progress() that has handled nothing.
+LCI_ALWAYS_INLINE inline void note_idle(LCI_device_s& device) {
+  const uint64_t polls = device.polls.load(std::memory_order_relaxed) + 1;
+  device.polls.store(polls, std::memory_order_relaxed);
+  // Where there are fewer processors than ranks, the one that this thread polls for may wait for a processor.
+  if (LCI_UNLIKELY(polls % idle_polls_between_yields == 0) && static_cast<uint32_t>(polls) >= idle_polls_before_yields)
+    (void)sched_yield();
+}
+
+}  // namespace
+
 LCI_error_t LCI_progress(LCI_device_t device) {
   try {
     if (checking()) {
       const checked_progress alone(device);
-      return lci::progress_x().device(device->core)().is_done() ? LCI_OK : LCI_ERR_RETRY;
+      if (lci::progress_x().device(device->core)().is_done()) return LCI_OK;
+      note_idle(*device);
+      return LCI_ERR_RETRY;
     }
-    device->polls.store(device->polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return LCI_LIKELY(lci::progress_x().device(device->core)().is_done()) ? LCI_OK : LCI_ERR_RETRY;
+    const bool is_done = lci::progress_x().device(device->core)().is_done();
+    if (LCI_LIKELY(is_done)) {
+      const uint64_t polls = device->polls.load(std::memory_order_relaxed);
+      device->polls.store((polls | UINT32_MAX) + 1, std::memory_order_relaxed);
+      return LCI_OK;
+    }
+    note_idle(*device);
+    return LCI_ERR_RETRY;
   } catch (...) {
     return fail_by_exception("LCI_progress");
   }

@@ -1,6 +1,7 @@
 // LCI_initialize() and LCI_finalize().
 #include <lci.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -63,6 +64,8 @@ class packet_settings {
     const size_t payload = static_cast<size_t>(LCI_MEDIUM_SIZE) + packet_slack;
     mine.packet_size = lci::cache_line + (payload + lci::cache_line - 1) / lci::cache_line * lci::cache_line;
     mine.npackets = static_cast<size_t>(LCI_SERVER_NUM_PKTS);
+    // Shared memory has room for four of the largest messages in each lane, or refuses the packet size.
+    mine.shm_lane_data_size = std::max(mine.shm_lane_data_size, 4 * mine.packet_size);
     lci::set_g_default_attr(mine);
   }
   ~packet_settings() {

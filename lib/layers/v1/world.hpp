@@ -35,13 +35,17 @@ struct LCI_device_s {
   lci::device_t core;
   lci::comp_t bell;     ///< a counter, signalled for the thread that makes progress while it waits
   lci::spinlock waits;  ///< held by that thread: at most one for each device
-  /// Calls of LCI_progress(): a thread that waits leaves progress to others that call it.
+  /// Calls of LCI_progress(), as a thread that waits leaves progress to others that call it. The high half counts calls
+  /// that have handled something; the low half those since then that have handled nothing.
   std::atomic<uint64_t> polls{0};
   std::atomic<uint32_t> in_progress{0};   ///< threads inside LCI_progress(), in the checking mode
   unsigned number = 0;                    ///< below max_devices
   unsigned next_endpoint = 0;             ///< where the search for a free number begins; under the world's mutex
   std::vector<LCI_endpoint_t> endpoints;  ///< by number, null if there is none; under the world's mutex
 };
+
+/// When LCI_progress() lets other threads run.
+constexpr uint32_t idle_polls_before_yields = 1024, idle_polls_between_yields = 64;
 
 /// An endpoint: names for messages, no resource of the network. Immutable but for `issued`. Thread-safe.
 struct LCI_endpoint_s {
