@@ -45,7 +45,7 @@ struct LCI_device_s {
 };
 
 /// When LCI_progress() lets other threads run.
-constexpr uint32_t idle_polls_before_yields = 1024, idle_polls_between_yields = 64;
+constexpr uint32_t idle_polls_before_yields = 256, idle_polls_between_yields = 64;
 
 /// An endpoint: names for messages, no resource of the network. Immutable but for `issued`. Thread-safe.
 struct LCI_endpoint_s {
