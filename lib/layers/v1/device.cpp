@@ -12,6 +12,25 @@
 
 using namespace v1;
 
+namespace {
+
+void free_resources(world& w, LCI_device_s& device) {
+  lci::free_device_x(&device.core).runtime(w.runtime)();
+  lci::free_comp(&device.bell);
+}
+
+/// Removes the device from the world.
+void forget(world& w, LCI_device_s& device) {
+  {
+    std::lock_guard guard(w.mutex);
+    w.devices[device.number] = nullptr;
+    --LCI_NUM_DEVICES;
+  }
+  record_freed(&device);
+}
+
+}  // namespace
+
 LCI_device_t v1::make_device(world& w) {
   auto d = std::make_unique<LCI_device_s>();
   d->core = lci::alloc_device_x()
@@ -35,13 +54,18 @@ LCI_device_t v1::make_device(world& w) {
     }
   }
   if (n == max_devices) {
-    lci::free_comp(&d->bell);
-    lci::free_device_x(&d->core).runtime(w.runtime)();
+    free_resources(w, *d);
     throw lci::resource_error("there are " + std::to_string(max_devices) +
                               " devices, more are not possible: free some, or let threads share one");
   }
-  record_created(d.get());
-  lci::barrier_x().runtime(w.runtime).device(d->core)();
+  try {
+    record_created(d.get());
+    lci::barrier_x().runtime(w.runtime).device(d->core)();
+  } catch (...) {  // for example, a peer has failed
+    forget(w, *d);
+    free_resources(w, *d);
+    throw;
+  }
   return d.release();
 }
 
@@ -56,12 +80,9 @@ void v1::end_device(world& w, LCI_device_t device) {
       record_freed(endpoint);
       delete endpoint;
     }
-    w.devices[device->number] = nullptr;
-    --LCI_NUM_DEVICES;
   }
-  record_freed(device);
-  lci::free_device_x(&device->core).runtime(w.runtime)();
-  lci::free_comp(&device->bell);
+  forget(w, *device);
+  free_resources(w, *device);
   delete device;
 }
 
