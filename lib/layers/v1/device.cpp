@@ -173,33 +173,36 @@ LCI_error_t LCI_endpoint_free(LCI_endpoint_t* endpoint) {
 
 namespace {
 
-/// After a call of LCI_progress() that has handled nothing.
-LCI_ALWAYS_INLINE inline void note_idle(LCI_device_s& device) {
-  const uint64_t polls = device.polls.load(std::memory_order_relaxed) + 1;
-  device.polls.store(polls, std::memory_order_relaxed);
+/// Makes progress, and counts the call.
+LCI_ALWAYS_INLINE inline LCI_error_t make_progress(LCI_device_s& device) {
+  if (device.core.p_impl == nullptr) __builtin_unreachable();
+  const bool is_done = lci::progress_x().device(device.core)().is_done();
+  if (LCI_LIKELY(is_done)) {
+    device.events.store(device.events.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    device.idle_polls.store(0, std::memory_order_relaxed);
+    return LCI_OK;
+  }
+  const uint32_t idle = device.idle_polls.load(std::memory_order_relaxed) + 1;
+  device.idle_polls.store(idle, std::memory_order_relaxed);
   // Where there are fewer processors than ranks, the one that this thread polls for may wait for a processor.
-  if (LCI_UNLIKELY(polls % idle_polls_between_yields == 0) && static_cast<uint32_t>(polls) >= idle_polls_before_yields)
-    (void)sched_yield();
+  if (LCI_UNLIKELY(idle % idle_polls_between_yields == 0) && idle >= idle_polls_before_yields) (void)sched_yield();
+  return LCI_ERR_RETRY;
+}
+
+[[gnu::noinline]] LCI_error_t progress_checked(LCI_device_t device) {
+  return guarded("LCI_progress", [&] {
+    (void)the_world();
+    const checked_progress alone(device);
+    return make_progress(*device);
+  });
 }
 
 }  // namespace
 
 LCI_error_t LCI_progress(LCI_device_t device) {
+  if (LCI_UNLIKELY(detail::checks)) return progress_checked(device);
   try {
-    if (checking()) {
-      const checked_progress alone(device);
-      if (lci::progress_x().device(device->core)().is_done()) return LCI_OK;
-      note_idle(*device);
-      return LCI_ERR_RETRY;
-    }
-    const bool is_done = lci::progress_x().device(device->core)().is_done();
-    if (LCI_LIKELY(is_done)) {
-      const uint64_t polls = device->polls.load(std::memory_order_relaxed);
-      device->polls.store((polls | UINT32_MAX) + 1, std::memory_order_relaxed);
-      return LCI_OK;
-    }
-    note_idle(*device);
-    return LCI_ERR_RETRY;
+    return make_progress(*device);
   } catch (...) {
     return fail_by_exception("LCI_progress");
   }

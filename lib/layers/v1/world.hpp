@@ -35,9 +35,12 @@ struct LCI_device_s {
   lci::device_t core;
   lci::comp_t bell;     ///< a counter, signalled for the thread that makes progress while it waits
   lci::spinlock waits;  ///< held by that thread: at most one for each device
-  /// Calls of LCI_progress(), as a thread that waits leaves progress to others that call it. The high half counts calls
-  /// that have handled something; the low half those since then that have handled nothing.
-  std::atomic<uint64_t> polls{0};
+  /// Calls of LCI_progress() that have handled something, and those since the last of these that have not. A thread that
+  /// waits leaves progress to others that call it.
+  std::atomic<uint32_t> events{0}, idle_polls{0};
+  uint64_t polls() const {
+    return uint64_t{events.load(std::memory_order_relaxed)} << 32 | idle_polls.load(std::memory_order_relaxed);
+  }
   std::atomic<uint32_t> in_progress{0};   ///< threads inside LCI_progress(), in the checking mode
   unsigned number = 0;                    ///< below max_devices
   unsigned next_endpoint = 0;             ///< where the search for a free number begins; under the world's mutex
