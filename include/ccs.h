@@ -55,16 +55,16 @@ enum { CCS_SUCCESS = 0, CCS_FAILURE = 1, CCS_NOMEM = 2, CCS_AGAIN = 3 };
 /* --- processes --- */
 
 /* Collective; waits for all processes. Calls are counted: the last CCS_finalize() ends CCS. */
-CCS_API int CCS_init();
-CCS_API int CCS_finalize();
+CCS_API int CCS_init(void);
+CCS_API int CCS_finalize(void);
 /* Local. All processes must create contexts in the same order, so that a number names the same context at each. */
 CCS_API int CCS_new_context(CCS_context_t* context);
 /* Collective. Waits for all processes; runs handlers and callbacks meanwhile. One thread at a time may call it. */
-CCS_API int CCS_barrier();
+CCS_API int CCS_barrier(void);
 CCS_API int CCS_get_size(CCS_node_t* size);
 CCS_API int CCS_get_rank(CCS_node_t* rank);
 /* Makes progress, and runs handlers and callbacks (none in a no-interrupt section). Never blocks. */
-CCS_API void CCS_poll();
+CCS_API void CCS_poll(void);
 /* As malloc(), but processes of the same host can access the memory directly if the network supports it. Returns NULL
  * if there is no memory. */
 CCS_API void* CCS_malloc(size_t size);
@@ -132,7 +132,7 @@ CCS_API int CCS_get(CCS_node_t node, void* src_buf, size_t src_count, CCS_datade
                     size_t dest_count, CCS_datadesc_t dest_datadesc, CCS_callback_t callback, void* callback_arg);
 /* Wait until all operations of this process on memory of one node, or of all nodes, have completed there. */
 CCS_API int CCS_fence(CCS_node_t node);
-CCS_API int CCS_allfence();
+CCS_API int CCS_allfence(void);
 /* Writes `bytes` bytes to the address in *remote_ptr at `node`, then advances *remote_ptr by `bytes`. A node applies
  * such puts one after the other. */
 CCS_API int CCS_put_indexed(CCS_node_t node, void* src, size_t bytes, void** remote_ptr, CCS_callback_t callback,

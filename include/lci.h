@@ -379,14 +379,20 @@ inline LCI_error_t LCI_recvm(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int rank,
 #define LCI_recvm LCI_recvm_p
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 /* By the exact type, since any pointer converts to LCI_comp_t. The names without arguments are those functions. */
-#define LCI_queue_pop(cq, request) _Generic((cq), LCI_comp_t * : LCI_queue_pop_p, default : LCI_queue_pop)(cq, request)
-#define LCI_queue_pop_multiple(cq, request_count, requests, return_count) \
-  _Generic((cq), LCI_comp_t *                                             \
-           : LCI_queue_pop_multiple_p, default                            \
-           : LCI_queue_pop_multiple)(cq, request_count, requests, return_count)
-#define LCI_recvm(ep, buffer, rank, tag, completion, user_context) \
-  _Generic((buffer), LCI_mbuffer_t *                               \
-           : LCI_recvm_p, default                                  \
+#define LCI_queue_pop(cq, ...) _Generic((cq), LCI_comp_t * : LCI_queue_pop_p, default : LCI_queue_pop)(cq, __VA_ARGS__)
+#define LCI_queue_pop_multiple(cq, ...) \
+  _Generic((cq), LCI_comp_t * : LCI_queue_pop_multiple_p, default : LCI_queue_pop_multiple)(cq, __VA_ARGS__)
+/* The commas of a compound literal, for example (LCI_mbuffer_t){p, n}, separate arguments of the macro. With more than
+ * six of them, the public form is called. */
+#define LCI_recvm(...)                                                                                            \
+  LCI_FIFTEENTH_(__VA_ARGS__, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, \
+                 LCI_RECVM_, LCI_RECVM_BY_TYPE_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_)      \
+  (__VA_ARGS__)
+#define LCI_FIFTEENTH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, fifteenth, ...) fifteenth
+#define LCI_RECVM_(...) (LCI_recvm)(__VA_ARGS__)
+#define LCI_RECVM_BY_TYPE_(ep, buffer, rank, tag, completion, user_context) \
+  _Generic((buffer), LCI_mbuffer_t *                                        \
+           : LCI_recvm_p, default                                           \
            : LCI_recvm)(ep, buffer, rank, tag, completion, user_context)
 #endif
 

@@ -9,6 +9,14 @@
 
 namespace lci {
 
+/// An address in such a line. printf's %p would write "(nil)" for a null pointer, which users know as NULL.
+struct address_text {
+  char text[2 + 2 * sizeof(void*) + 1] = "NULL";
+  explicit address_text(const void* address) noexcept {
+    if (address != nullptr) std::snprintf(text, sizeof text, "%p", address);
+  }
+};
+
 /// Prints "LIBRARY: FUNCTION: TEXT", at most a KiB of it, with one write, as ranks share a terminal. If that fails, for
 /// example because standard error is closed, nothing is printed. Allocates nothing. Thread-safe.
 inline void print_error_line(const char* library, const char* function, const char* format,

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "lib/base/error_line.hpp"
 #include "lib/layers/ccs/misuse.hpp"
 #include "lib/layers/ccs/numbers.hpp"
 #include "lib/layers/ccs/process.hpp"
@@ -91,7 +92,7 @@ int CCS_atomic(CCS_node_t node, CCS_atomic_op_t op, CCS_atomic_type_t* var, CCS_
       return refuse(me, "op = %d is none of CCS_atomic_op_t", static_cast<int>(op));
     const auto at = reinterpret_cast<uintptr_t>(var);
     if (at == 0 || at % sizeof *var != 0)
-      return refuse(me, "var = %p, but must be an address that is a multiple of %zu", static_cast<void*>(var),
+      return refuse(me, "var = %s, but must be an address that is a multiple of %zu", lci::address_text(var).text,
                     sizeof *var);
     if (result == nullptr && op != CCS_ATOMIC_WRITE)
       return refuse(me, "result is NULL, but only CCS_ATOMIC_WRITE has none");
@@ -180,8 +181,8 @@ int CCS_put_indexed(CCS_node_t node, void* src, size_t bytes, void** remote_ptr,
     if (src == nullptr && bytes > 0) return refuse(me, "src is NULL, but bytes = %zu", bytes);
     const auto pointer = reinterpret_cast<uintptr_t>(remote_ptr);
     if (pointer == 0 || pointer % alignof(void*) != 0)
-      return refuse(me, "remote_ptr = %p, but must be the aligned address of a pointer",
-                    static_cast<void*>(remote_ptr));
+      return refuse(me, "remote_ptr = %s, but must be the aligned address of a pointer",
+                    lci::address_text(remote_ptr).text);
     auto todo = std::make_unique<operation>(*p, static_cast<int>(node), me, callback, callback_arg);
     auto body = std::make_unique<std::byte[]>(sizeof(wire::indexed_head) + bytes);
     todo->count_as(operation::counted::outstanding);

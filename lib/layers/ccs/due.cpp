@@ -13,8 +13,7 @@ void due_callbacks::add(std::unique_ptr<due_callback> one) noexcept {
 }
 
 std::unique_ptr<due_callback> due_callbacks::take() noexcept {
-  // A relaxed load may miss a callback that another thread is adding; a later call returns it.
-  if (n_.load(std::memory_order_relaxed) == 0) return nullptr;
+  if (is_empty()) return nullptr;
   std::lock_guard guard(lock_);
   std::unique_ptr<due_callback> one = all_.pop();
   if (one != nullptr) n_.fetch_sub(1, std::memory_order_relaxed);

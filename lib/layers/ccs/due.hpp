@@ -32,6 +32,8 @@ struct due_callback {
 class due_callbacks {
  public:
   void add(std::unique_ptr<due_callback> one) noexcept;
+  /// May miss a callback that another thread is adding; a later call finds it.
+  bool is_empty() const { return n_.load(std::memory_order_relaxed) == 0; }
   /// Removes the oldest callback. Returns null if there is none.
   std::unique_ptr<due_callback> take() noexcept;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include "lib/base/error_line.hpp"
 #include "lib/layers/ccs/misuse.hpp"
 #include "lib/layers/ccs/process.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 bool is_range(const char* function, const void* addr, size_t len) {
   const auto at = reinterpret_cast<uintptr_t>(addr);
   if (LCI_LIKELY(at != 0 && len < ~at - 65536)) return true;
-  (void)refuse(function, "addr = %p, len = %zu is no memory of a process", addr, len);
+  (void)refuse(function, "addr = %s, len = %zu is no memory of a process", lci::address_text(addr).text, len);
   return false;
 }
 
@@ -220,7 +221,8 @@ int CCS_free_symmetric(void* addr) {
     if (p == nullptr) return +CCS_FAILURE;
     must_be_able_to_wait(me);
     const size_t size = p->blocks.take_symmetric(addr);
-    if (size == 0) return refuse(me, "%p is not from CCS_malloc_symmetric(), or was freed before", addr);
+    if (size == 0)
+      return refuse(me, "%s is not from CCS_malloc_symmetric(), or was freed before", lci::address_text(addr).text);
     // After the barrier no process accesses the memory.
     insist(me, [&] { p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); }); });
     remove(*p, addr, size);

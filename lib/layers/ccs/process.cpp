@@ -127,10 +127,16 @@ void process::poll() {
   else if (LCI_UNLIKELY(++tls.idle_polls % 64 == 0) && tls.idle_polls >= 1024)
     (void)sched_yield();
   if (tls.busy > 0) return;
+  if (LCI_UNLIKELY(!due.is_empty() || announced_.load(std::memory_order_relaxed) > 0 || !sendings.is_empty() ||
+                   !delayed.is_empty()))
+    run_what_waits();
+}
+
+void process::run_what_waits() {
   while (const std::unique_ptr<due_callback> one = due.take()) call_now(one->callback, one->arg, one->status);
-  if (LCI_UNLIKELY(announced_.load(std::memory_order_relaxed) > 0)) run_inboxes();
-  if (LCI_UNLIKELY(!sendings.is_empty())) sendings.advance();
-  if (LCI_UNLIKELY(!delayed.is_empty())) call_delayed(*this);
+  if (announced_.load(std::memory_order_relaxed) > 0) run_inboxes();
+  if (!sendings.is_empty()) sendings.advance();
+  if (!delayed.is_empty()) call_delayed(*this);
 }
 
 void process::announce(int node) noexcept {

@@ -172,6 +172,8 @@ class process {
   void allocate();
   void release() noexcept;
   thread_counts& make_counts();
+  /// Runs the callbacks and handlers that wait, and continues messages that were not sent completely.
+  LCI_NOINLINE void run_what_waits();
   void run_inboxes();
   /// Removes a node from the ring of announced nodes. Returns -1 if the ring is empty.
   int take_announced() noexcept;

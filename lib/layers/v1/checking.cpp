@@ -12,10 +12,10 @@ namespace {
 using handle_kind = handle_table::kind;
 
 void add_handle(const void* p, handle_kind what) {
-  if (checking() && detail::current != nullptr) detail::current->handles.add(p, what);
+  if (detail::checks && detail::current != nullptr) detail::current->handles.add(p, what);
 }
 void remove_handle(const void* p) {
-  if (checking() && detail::current != nullptr) detail::current->handles.remove(p);
+  if (detail::checks && detail::current != nullptr) detail::current->handles.remove(p);
 }
 
 [[noreturn, gnu::format(printf, 1, 2)]] void misuse(const char* format, ...) {
@@ -101,8 +101,7 @@ void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted, c
   const char* is = "";
   switch (kind) {
     case comp::kind::none:
-      is = "NULL";
-      break;
+      misuse("the handle is NULL, but must be %s: %s() makes one", wanted, maker);
     case comp::kind::queue:
       is = "a queue";
       break;

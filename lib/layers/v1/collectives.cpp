@@ -179,7 +179,7 @@ LCI_error_t start(const char* function, LCIX_collective_t* handle, LCI_endpoint_
 
 LCI_error_t broadcast(const char* function, LCI_endpoint_t ep, const LCI_request_t& request, void* buffer, size_t size,
                       int root, LCI_comp_t completion, LCIX_collective_t* handle) {
-  if (root < 0 || root >= LCI_NUM_PROCESSES)
+  if (detail::current != nullptr && (root < 0 || root >= LCI_NUM_PROCESSES))
     return fail(function, "root = %d, but must be a rank, 0 to %d", root, LCI_NUM_PROCESSES - 1);
   return start(function, handle, ep, completion, request, buffer, size,
                [&](LCIX_collective_s& c) { c.plan_broadcast(root); });
@@ -200,6 +200,7 @@ LCI_error_t LCIX_coll_progress(LCIX_collective_t* collective) {
   return guarded("LCIX_coll_progress", [&] {
     if (collective == nullptr)
       return fail("LCIX_coll_progress", "collective is NULL, but must be the address of a handle");
+    (void)the_world();
     if (*collective == nullptr) return LCI_OK;
     LCI_error_t result;
     if (!(*collective)->run(result)) {

@@ -1,5 +1,6 @@
 // Devices, endpoints, progress.
 #include <lci.h>
+#include <sched.h>
 
 #include <memory>
 #include <string>
@@ -10,6 +11,25 @@
 #include "lib/layers/v1/world.hpp"
 
 using namespace v1;
+
+namespace {
+
+void free_resources(world& w, LCI_device_s& device) {
+  lci::free_device_x(&device.core).runtime(w.runtime)();
+  lci::free_comp(&device.bell);
+}
+
+/// Removes the device from the world.
+void forget(world& w, LCI_device_s& device) {
+  {
+    std::lock_guard guard(w.mutex);
+    w.devices[device.number] = nullptr;
+    --LCI_NUM_DEVICES;
+  }
+  record_freed(&device);
+}
+
+}  // namespace
 
 LCI_device_t v1::make_device(world& w) {
   auto d = std::make_unique<LCI_device_s>();
@@ -34,13 +54,18 @@ LCI_device_t v1::make_device(world& w) {
     }
   }
   if (n == max_devices) {
-    lci::free_comp(&d->bell);
-    lci::free_device_x(&d->core).runtime(w.runtime)();
+    free_resources(w, *d);
     throw lci::resource_error("there are " + std::to_string(max_devices) +
                               " devices, more are not possible: free some, or let threads share one");
   }
-  record_created(d.get());
-  lci::barrier_x().runtime(w.runtime).device(d->core)();
+  try {
+    record_created(d.get());
+    lci::barrier_x().runtime(w.runtime).device(d->core)();
+  } catch (...) {  // for example, a peer has failed
+    forget(w, *d);
+    free_resources(w, *d);
+    throw;
+  }
   return d.release();
 }
 
@@ -55,12 +80,9 @@ void v1::end_device(world& w, LCI_device_t device) {
       record_freed(endpoint);
       delete endpoint;
     }
-    w.devices[device->number] = nullptr;
-    --LCI_NUM_DEVICES;
   }
-  record_freed(device);
-  lci::free_device_x(&device->core).runtime(w.runtime)();
-  lci::free_comp(&device->bell);
+  forget(w, *device);
+  free_resources(w, *device);
   delete device;
 }
 
@@ -149,14 +171,38 @@ LCI_error_t LCI_endpoint_free(LCI_endpoint_t* endpoint) {
   });
 }
 
+namespace {
+
+/// Makes progress, and counts the call.
+LCI_ALWAYS_INLINE inline LCI_error_t make_progress(LCI_device_s& device) {
+  if (device.core.p_impl == nullptr) __builtin_unreachable();
+  const bool is_done = lci::progress_x().device(device.core)().is_done();
+  if (LCI_LIKELY(is_done)) {
+    device.events.store(device.events.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    device.idle_polls.store(0, std::memory_order_relaxed);
+    return LCI_OK;
+  }
+  const uint32_t idle = device.idle_polls.load(std::memory_order_relaxed) + 1;
+  device.idle_polls.store(idle, std::memory_order_relaxed);
+  // Where there are fewer processors than ranks, the one that this thread polls for may wait for a processor.
+  if (LCI_UNLIKELY(idle % idle_polls_between_yields == 0) && idle >= idle_polls_before_yields) (void)sched_yield();
+  return LCI_ERR_RETRY;
+}
+
+[[gnu::noinline]] LCI_error_t progress_checked(LCI_device_t device) {
+  return guarded("LCI_progress", [&] {
+    (void)the_world();
+    const checked_progress alone(device);
+    return make_progress(*device);
+  });
+}
+
+}  // namespace
+
 LCI_error_t LCI_progress(LCI_device_t device) {
+  if (LCI_UNLIKELY(detail::checks)) return progress_checked(device);
   try {
-    if (checking()) {
-      const checked_progress alone(device);
-      return lci::progress_x().device(device->core)().is_done() ? LCI_OK : LCI_ERR_RETRY;
-    }
-    device->polls.store(device->polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return LCI_LIKELY(lci::progress_x().device(device->core)().is_done()) ? LCI_OK : LCI_ERR_RETRY;
+    return make_progress(*device);
   } catch (...) {
     return fail_by_exception("LCI_progress");
   }

@@ -30,9 +30,13 @@ struct kept_medium : kept_short {
   LCI_mbuffer_t buffer;
 };
 
-/// Counts a message that was posted directly, for group fences.
+[[gnu::cold, gnu::noinline]] inline void count_first_sent(const LCI_endpoint_s& ep) { count_sent(ep.id); }
+/// Counts a message that was posted directly, for group fences. In a thread without a state, another function does, so
+/// that the caller saves no register for that case.
 LCI_ALWAYS_INLINE inline void count_direct(const LCI_endpoint_s& ep) {
-  lci::increment_own(counts_at(my_state(), ep.counts).sent);
+  thread_state* const mine = detail::tls_state;
+  if (LCI_UNLIKELY(mine == nullptr)) return count_first_sent(ep);
+  lci::increment_own(counts_at(*mine, ep.counts).sent);
 }
 
 /// Posts an active message. Returns false, without effect, if the direct path does not apply.

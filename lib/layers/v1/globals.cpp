@@ -21,7 +21,7 @@ V1_STORAGE int LCI_MAX_ENDPOINTS = 128;
 V1_STORAGE int LCI_MAX_TAG = v1::max_tag;
 V1_STORAGE int LCI_MEDIUM_SIZE = -1;
 V1_STORAGE int LCI_IOVEC_SIZE = 508;
-V1_STORAGE int LCI_MAX_SYNC_LENGTH = 1 << 24;
+V1_STORAGE int LCI_MAX_SYNC_LENGTH = INT_MAX;
 V1_STORAGE int LCI_PACKET_SIZE = 12288;
 V1_STORAGE int LCI_SERVER_NUM_PKTS = 8192;
 V1_STORAGE int LCI_USE_DREG = 1;
@@ -47,6 +47,8 @@ namespace {
 
 // What the largest iovec has beside its lengths: room for a piggy-back buffer of some size.
 constexpr int smallest_packet = 4096 + header_size;
+// Each network sends a packet of this size as one message: a frame of the network `tcp` has at most 64 MiB.
+constexpr int largest_packet = 32 << 20;
 
 struct setting {
   const char* name;
@@ -75,7 +77,7 @@ int number_of(const char* name, int otherwise, int least, int most) {
 void read_settings() {
   const setting settings[] = {
       {"LCI_MAX_ENDPOINTS", LCI_MAX_ENDPOINTS, 1, max_ids},
-      {"LCI_PACKET_SIZE", LCI_PACKET_SIZE, smallest_packet, 1 << 28},
+      {"LCI_PACKET_SIZE", LCI_PACKET_SIZE, smallest_packet, largest_packet},
       {"LCI_SERVER_NUM_PKTS", LCI_SERVER_NUM_PKTS, 16, 1 << 28},
       {"LCI_USE_DREG", LCI_USE_DREG, 0, 1},
       {"LCI_SERVER_MAX_SENDS", LCI_SERVER_MAX_SENDS, 1, 1 << 24},
@@ -86,9 +88,9 @@ void read_settings() {
       {"LCI_DEFAULT_TABLE_LENGTH", LCI_DEFAULT_TABLE_LENGTH, 1, INT_MAX},
       {"LCI_MAX_TABLE_LENGTH", LCI_MAX_TABLE_LENGTH, 1, INT_MAX},
       {"LCI_PACKET_RETURN_THRESHOLD", LCI_PACKET_RETURN_THRESHOLD, 0, INT_MAX},
-      {"LCI_IBV_USE_ODP", LCI_IBV_USE_ODP, 0, 2},
-      {"LCI_TOUCH_LBUFFER", LCI_TOUCH_LBUFFER, 0, 1},
-      {"LCI_IBV_USE_PREFETCH", LCI_IBV_USE_PREFETCH, 0, 1},
+      {"LCI_IBV_USE_ODP", LCI_IBV_USE_ODP, 0, INT_MAX},
+      {"LCI_TOUCH_LBUFFER", LCI_TOUCH_LBUFFER, 0, INT_MAX},
+      {"LCI_IBV_USE_PREFETCH", LCI_IBV_USE_PREFETCH, 0, INT_MAX},
       {"LCI_SEND_SLOW_DOWN_USEC", LCI_SEND_SLOW_DOWN_USEC, 0, INT_MAX},
       {"LCI_RECV_SLOW_DOWN_USEC", LCI_RECV_SLOW_DOWN_USEC, 0, INT_MAX},
   };

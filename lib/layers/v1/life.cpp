@@ -1,6 +1,7 @@
 // LCI_initialize() and LCI_finalize().
 #include <lci.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -20,6 +21,12 @@ void v1::throw_no_world() {
 }
 
 namespace {
+
+/// Forgets the world. All functions but LCI_initialize() and LCI_initialized() report misuse from then on.
+void leave_world() {
+  detail::current = nullptr;
+  detail::checks = true;
+}
 
 void close(world& w) {
   detail::usual_tags = 0;  // disables the fast path, so that later calls report misuse
@@ -57,6 +64,8 @@ class packet_settings {
     const size_t payload = static_cast<size_t>(LCI_MEDIUM_SIZE) + packet_slack;
     mine.packet_size = lci::cache_line + (payload + lci::cache_line - 1) / lci::cache_line * lci::cache_line;
     mine.npackets = static_cast<size_t>(LCI_SERVER_NUM_PKTS);
+    // Shared memory has room for four of the largest messages in each lane, or refuses the packet size.
+    mine.shm_lane_data_size = std::max(mine.shm_lane_data_size, 4 * mine.packet_size);
     lci::set_g_default_attr(mine);
   }
   ~packet_settings() {
@@ -110,7 +119,7 @@ LCI_error_t LCI_initialize() {
         close(*w);
         return LCI_OK;
       });
-      detail::current = nullptr;
+      leave_world();
       return code;
     }
     w->n_initialized = 1;
@@ -129,7 +138,7 @@ LCI_error_t LCI_finalize() {
       close(w);
       return LCI_OK;
     });
-    detail::current = nullptr;
+    leave_world();
     return met != LCI_OK ? met : closed;
   });
 }

@@ -79,6 +79,7 @@ LCI_error_t LCI_segment_deserialize(char* string, LCI_segment_t* segment) {
       valid = high >= 0 && low >= 0;
       bytes[i] = static_cast<unsigned char>(high * 16 + low);
     }
+    (void)the_world();
     if (!valid)
       return fail("LCI_segment_deserialize", "string = \"%.70s\" is no text of LCI_segment_serialize()", string);
     auto made = std::make_unique<LCII_mr_t>();

@@ -61,7 +61,7 @@ LCI_ALWAYS_INLINE inline comp& completion_of(LCI_comp_t handle) {
 }
 
 /// Signals the local completion of a medium message whose buffer is free already.
-void deliver_sent(LCI_comp_t completion, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, void* user_context);
+void deliver_sent(comp& to, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, void* user_context);
 
 /// The result of a message that is complete when it was posted.
 LCI_ALWAYS_INLINE inline LCI_error_t sent(const LCI_endpoint_s& ep, const lci::status_t& status) {

@@ -13,6 +13,7 @@ using namespace v1;
 LCI_error_t LCI_plist_create(LCI_plist_t* plist) {
   return guarded("LCI_plist_create", [&] {
     if (plist == nullptr) return fail("LCI_plist_create", "plist is NULL, but must be the address of a handle");
+    (void)the_world();
     *plist = new LCI_plist_s;
     (*plist)->default_comp = LCI_UR_CQ;
     record_created(*plist);
@@ -64,9 +65,11 @@ LCI_error_t LCI_plist_decode(LCI_plist_t plist, char* string) {
   return guarded("LCI_plist_decode", [&] {
     if (string == nullptr) return fail("LCI_plist_decode", "string is NULL, but must be an array of 160 bytes");
     check_plist(plist);
+    // An endpoint of a list without a default completion object has LCI_UR_CQ.
+    const LCI_comp_t to = plist->default_comp != nullptr ? plist->default_comp : LCI_UR_CQ;
     std::snprintf(string, 160, "match: %s, command port: %s, message port: %s, default completion object: %s %p",
                   plist->match == LCI_MATCH_TAG ? "tag" : "rank and tag", name_of(plist->command),
-                  name_of(plist->message), plist->default_comp == LCI_UR_CQ ? "LCI_UR_CQ" : "own", plist->default_comp);
+                  name_of(plist->message), to == LCI_UR_CQ ? "LCI_UR_CQ" : "own", to);
     return LCI_OK;
   });
 }

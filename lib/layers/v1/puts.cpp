@@ -153,11 +153,11 @@ LCI_error_t LCI_putmna(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_ta
 
 LCI_error_t LCI_putmac(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion,
                        LCI_comp_t local_completion, void* user_context) {
-  const LCI_error_t code = LCI_putma(ep, buffer, rank, tag, remote_completion);
-  if (code != LCI_OK) return code;
   return guarded("LCI_putmac", [&] {
-    deliver_sent(local_completion, buffer, rank, tag, user_context);
-    return LCI_OK;
+    comp& to = completion_of(local_completion);
+    const LCI_error_t code = LCI_putma(ep, buffer, rank, tag, remote_completion);
+    if (code == LCI_OK) deliver_sent(to, buffer, rank, tag, user_context);
+    return code;
   });
 }
 

@@ -106,15 +106,15 @@ LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_ta
 
 LCI_error_t LCI_sendmc(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
                        void* user_context) {
-  const LCI_error_t code = LCI_sendm(ep, buffer, rank, tag);
-  if (code != LCI_OK) return code;
   return guarded("LCI_sendmc", [&] {
-    deliver_sent(completion, buffer, rank, tag, user_context);
-    return LCI_OK;
+    comp& to = completion_of(completion);
+    const LCI_error_t code = LCI_sendm(ep, buffer, rank, tag);
+    if (code == LCI_OK) deliver_sent(to, buffer, rank, tag, user_context);
+    return code;
   });
 }
 
-void v1::deliver_sent(LCI_comp_t completion, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, void* user_context) {
+void v1::deliver_sent(comp& to, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, void* user_context) {
   LCI_request_t r;
   r.flag = LCI_OK;
   r.rank = rank;
@@ -122,7 +122,7 @@ void v1::deliver_sent(LCI_comp_t completion, LCI_mbuffer_t buffer, int rank, LCI
   r.type = LCI_MEDIUM;
   r.data.mbuffer = buffer;
   r.user_context = user_context;
-  completion_of(completion).deliver(r);
+  to.deliver(r);
 }
 
 LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,

@@ -35,13 +35,20 @@ struct LCI_device_s {
   lci::device_t core;
   lci::comp_t bell;     ///< a counter, signalled for the thread that makes progress while it waits
   lci::spinlock waits;  ///< held by that thread: at most one for each device
-  /// Calls of LCI_progress(): a thread that waits leaves progress to others that call it.
-  std::atomic<uint64_t> polls{0};
+  /// Calls of LCI_progress() that have handled something, and those since the last of these that have not. A thread that
+  /// waits leaves progress to others that call it.
+  std::atomic<uint32_t> events{0}, idle_polls{0};
+  uint64_t polls() const {
+    return uint64_t{events.load(std::memory_order_relaxed)} << 32 | idle_polls.load(std::memory_order_relaxed);
+  }
   std::atomic<uint32_t> in_progress{0};   ///< threads inside LCI_progress(), in the checking mode
   unsigned number = 0;                    ///< below max_devices
   unsigned next_endpoint = 0;             ///< where the search for a free number begins; under the world's mutex
   std::vector<LCI_endpoint_t> endpoints;  ///< by number, null if there is none; under the world's mutex
 };
+
+/// When LCI_progress() lets other threads run.
+constexpr uint32_t idle_polls_before_yields = 256, idle_polls_between_yields = 64;
 
 /// An endpoint: names for messages, no resource of the network. Immutable but for `issued`. Thread-safe.
 struct LCI_endpoint_s {
@@ -94,7 +101,8 @@ struct world {
 /// The library's only global state beside what lci.h declares: C functions have no other place for it.
 namespace detail {
 inline constinit V1_STORAGE world* current = nullptr;
-inline constinit V1_STORAGE bool checks = false;
+/// Whether the checking mode is on, or the library is not initialized: one variable, so that functions test one.
+inline constinit V1_STORAGE bool checks = true;
 /// Messages with tags below this value may use the fast path (direct.hpp). 0 in the checking mode and outside of
 /// LCI_initialize() and LCI_finalize(); otherwise it exceeds all valid tags.
 inline constinit V1_STORAGE uint32_t usual_tags = 0;
@@ -106,8 +114,13 @@ inline world& the_world() {
   if (LCI_UNLIKELY(w == nullptr)) throw_no_world();
   return *w;
 }
-/// Whether the checking mode is on.
-inline bool checking() { return LCI_UNLIKELY(detail::checks); }
+[[gnu::cold]] inline bool require_world() {
+  (void)the_world();
+  return true;
+}
+/// Whether the checking mode is on. Throws if the library is not initialized: functions whose arguments may then be null
+/// or dangling call it before they use those.
+inline bool checking() { return LCI_UNLIKELY(detail::checks) && require_world(); }
 
 /// Devices and endpoints behind LCI_device_init() and the like. They throw.
 LCI_device_t make_device(world& w);

@@ -54,6 +54,8 @@ const std::map<std::string, std::function<int()>> cases = {
     {"put unregistered", [] { return CCS_put(0, bytes, 8, CCS_DATA8, bytes + 16, 8, CCS_DATA8, nullptr, nullptr); }},
     {"deregister unregistered", [] { return CCS_deregister_mem(bytes, 8); }},
     {"atomic result", [] { return CCS_atomic(0, CCS_ATOMIC_READ, nullptr, 0, 0, nullptr, nullptr, nullptr); }},
+    {"null indexed", [] { return CCS_put_indexed(0, bytes, 8, nullptr, nullptr, nullptr); }},
+    {"null memory", [] { return CCS_register_mem(nullptr, 8); }},
     {"unlock free", [] { return CCS_unlock(&lock); }},
     {"end no section", [] { return CCS_nointerrupt_end(); }},
     {"combine", [] { return CCS_allreduce(bytes, bytes, 1, CCS_DOUBLE, CCS_XOR); }},
@@ -63,6 +65,7 @@ const std::map<std::string, std::function<int()>> cases = {
        return CCS_pack(bytes, bytes, 1, d, 7);
      }},
     {"free symmetric", [] { return CCS_free_symmetric(bytes); }},
+    {"free symmetric null", [] { return CCS_free_symmetric(nullptr); }},
     {"environment", [] { return +CCS_SUCCESS; }},
     {"no handler",
      [] {

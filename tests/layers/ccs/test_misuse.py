@@ -20,12 +20,15 @@ REFUSED = {
     "reply outside": "CCS_amreply: the token is not that of the handler",
     "sizes differ": "CCS_put: the source has 8 bytes and the destination 4",
     "deregister unregistered": "CCS_deregister_mem: ",
-    "atomic result": "CCS_atomic: ",
+    "atomic result": "CCS_atomic: var = NULL, ",
+    "null indexed": "CCS_put_indexed: remote_ptr = NULL, ",
+    "null memory": "CCS_register_mem: addr = NULL, ",
     "unlock free": "CCS_unlock: this thread does not hold the lock",
     "end no section": "CCS_nointerrupt_end: this thread is in no such section",
     "combine": "CCS_allreduce: op = 6 is not defined for type = 5",
     "pack room": "CCS_pack: ",
-    "free symmetric": "CCS_free_symmetric: ",
+    "free symmetric": "CCS_free_symmetric: 0x",
+    "free symmetric null": "CCS_free_symmetric: NULL is not from",
 }
 # The same, where the job ends.
 ENDS = {
