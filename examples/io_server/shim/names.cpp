@@ -21,6 +21,7 @@ using io_server::op;
 int unlink_any(int folder, const char* path, int flags) {
   const place p(folder, path);
   if (!p.remote()) return IO_REAL(unlinkat)(folder, p.local(), flags);
+  if ((flags & ~AT_REMOVEDIR) != 0) return result_of(EINVAL);
   return simple(op::unlink, p, (flags & AT_REMOVEDIR) != 0);
 }
 
