@@ -100,6 +100,7 @@ int link(const root_folder& root, const received& r, int folder, const last_name
 int execute_on_names(const root_folder& root, const received& r) {
   const request& h = r.head;
   last_name name;
+  if (h.what == op::symlink && r.text.empty()) return ENOENT;
   // For a symbolic link, the first text is the target, which may be any text; the second is the path.
   const descriptor folder = root.parent(h.what == op::symlink ? r.text2 : r.text, name);
   if (!folder) return errno;
@@ -111,7 +112,7 @@ int execute_on_names(const root_folder& root, const received& r) {
       if (!name.is_normal()) return EEXIST;
       return errno_of(mkdirat(folder.get(), name.text.c_str(), static_cast<mode_t>(h.a) & 07777));
     case op::symlink:
-      if (!name.is_normal()) return r.text.empty() ? ENOENT : EEXIST;
+      if (!name.is_normal()) return EEXIST;
       return errno_of(symlinkat(r.text.c_str(), folder.get(), name.text.c_str()));
     case op::rename:
       return rename(root, r, folder.get(), name);

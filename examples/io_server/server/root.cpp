@@ -85,10 +85,6 @@ descriptor root_folder::parent(const std::string& path, last_name& name) const {
 descriptor root_folder::walk(const std::string& path, int flags, mode_t mode) const {
   std::vector<std::string> left;
   bool folder = split(path, left);
-  if (folder && (flags & O_CREAT) != 0) {  // as the kernel, which creates no folders
-    errno = EISDIR;
-    return descriptor();
-  }
   std::vector<descriptor> passed;
   const auto here = [&] { return passed.empty() ? root_.get() : passed.back().get(); };
   for (int links = 0; !left.empty();) {
@@ -100,6 +96,10 @@ descriptor root_folder::walk(const std::string& path, int flags, mode_t mode) co
       continue;
     }
     const bool last = left.empty();
+    if (last && folder && (flags & O_CREAT) != 0) {  // as the kernel, which creates no folders
+      errno = EISDIR;
+      return descriptor();
+    }
     struct stat s {};
     const bool exists = fstatat(here(), name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0;
     if (exists && S_ISLNK(s.st_mode) && (!last || folder || (flags & (O_NOFOLLOW | O_EXCL)) == 0)) {

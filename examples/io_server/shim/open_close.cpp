@@ -1,6 +1,8 @@
 // Descriptors: open, close, dup.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -31,11 +33,55 @@ std::atomic<mode_t>& process_umask() {
 
 mode_t masked(mode_t mode) { return mode & ~process_umask().load(); }
 
+namespace {
+
+int open_at_server(io_server::client& c, const place& p, int flags, mode_t mode, io_server::client::opened* what) {
+  return c.open(p.inner(), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, what);
+}
+
+/// Opens a file for a child of vfork() whose parent is not connected. The child can't connect, so a child of its own
+/// does. The descriptor is for the program that the child executes, which opens the file again.
+int open_by_helper(const place& p, int flags, mode_t mode, bool as_cwd) {
+  struct {
+    int error = EIO;
+    io_server::client::opened what;
+  } answer;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  const pid_t helper = fork();
+  if (helper == 0) {
+    answer.error =
+        with_client([&](io_server::client& c) { return open_at_server(c, p, flags, mode, &answer.what); }) == 0 ? 0
+                                                                                                                : errno;
+    const ssize_t n = IO_REAL(write)(ends[1], &answer, sizeof answer);
+    end_session();
+    IO_REAL(_exit)(n == static_cast<ssize_t>(sizeof answer) ? 0 : 1);
+  }
+  IO_REAL(close)(ends[1]);
+  if (helper > 0) {
+    if (IO_REAL(read)(ends[0], &answer, sizeof answer) != static_cast<ssize_t>(sizeof answer)) answer.error = EIO;
+    waitpid(helper, nullptr, 0);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  IO_REAL(close)(ends[0]);
+  if (answer.error != 0) return result_of(answer.error);
+  std::shared_ptr<remote_file> file;
+  const int fd = remote_file::create(p.inner(), flags, answer.what, nullptr, file);
+  if (fd >= 0 && as_cwd) file->mark_as_cwd();
+  return fd;
+}
+
+}  // namespace
+
 int open_remote(const place& p, int flags, mode_t mode, bool as_cwd) {
+  if (!is_connected() && is_borrowed()) return open_by_helper(p, flags, mode, as_cwd);
   int fd = -1;
   const int error = with_client([&](io_server::client& c) {
     io_server::client::opened what;
-    const int e = c.open(p.inner(), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, &what);
+    const int e = open_at_server(c, p, flags, mode, &what);
     if (e != 0) return e;
     std::shared_ptr<remote_file> file;
     fd = remote_file::create(p.inner(), flags, what, &c, file);

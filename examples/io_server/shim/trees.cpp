@@ -139,8 +139,10 @@ class tree_walk {
       if (result != 0) break;
     }
     if (acts() && result == FTW_SKIP_SIBLINGS) result = 0;
+    // As in glibc, the working folder is still this one.
+    if (result == 0 && (flags_ & FTW_DEPTH) != 0) result = report(path, base, level, s, FTW_DP);
     if (enter(path.substr(0, base)) != 0 && result == 0) return -1;
-    return result == 0 && (flags_ & FTW_DEPTH) != 0 ? report(path, base, level, s, FTW_DP) : result;
+    return result;
   }
 
   int entry(const std::string& path, size_t base, int level) {

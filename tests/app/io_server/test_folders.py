@@ -63,7 +63,7 @@ class Python(ServedTest):
             assert run('pwd', cwd='/remote/x', close_fds=False) == ['/remote/x']
             assert run('pwd', cwd='/remote/x', start_new_session=True) == ['/remote/x']
             assert run('pwd', cwd='/remote/x', preexec_fn=lambda: None) == ['/remote/x']
-            assert os.getcwd() == where
+            assert os.getcwd() == where  # so far only children have connected
             assert os.path.exists('/remote/x') and not os.path.exists('file')
             try:
                 run('true', cwd='/remote/none')
