@@ -39,6 +39,26 @@ const operation operations[] = {
     {"open for writing", [](const char* p) { return opened(p, O_WRONLY); }},
     {"open without following", [](const char* p) { return opened(p, O_RDONLY | O_NOFOLLOW); }},
     {"open a folder", [](const char* p) { return opened(p, O_RDONLY | O_DIRECTORY); }},
+    {"readlink",
+     [](const char* p) -> long {
+       char to[100];
+       return readlink(p, to, sizeof to);
+     }},
+    {"opendir",
+     [](const char* p) -> long {
+       DIR* d = opendir(p);
+       return d == nullptr ? -1 : closedir(d);
+     }},
+    {"chdir",
+     [](const char* p) -> long {
+       char before[4096];
+       if (getcwd(before, sizeof before) == nullptr) return -2;
+       const int result = chdir(p);
+       const int error = errno;
+       if (result == 0 && chdir(before) != 0) return -3;
+       errno = error;
+       return result;
+     }},
     {"open or create", [](const char* p) { return opened(p, O_RDWR | O_CREAT); }},
     {"open or create for reading", [](const char* p) { return opened(p, O_RDONLY | O_CREAT); }},
     {"create", [](const char* p) { return opened(p, O_RDWR | O_CREAT | O_EXCL); }},
@@ -53,11 +73,6 @@ const operation operations[] = {
      [](const char* p) -> long {
        const timespec t[2] = {{1000, 0}, {2000, 0}};
        return utimensat(AT_FDCWD, p, t, AT_SYMLINK_NOFOLLOW);
-     }},
-    {"readlink",
-     [](const char* p) -> long {
-       char to[100];
-       return readlink(p, to, sizeof to);
      }},
     {"unlink", [](const char* p) -> long { return unlink(p); }},
     {"rmdir", [](const char* p) -> long { return rmdir(p); }},
@@ -82,21 +97,6 @@ const operation operations[] = {
     {"exchange", [](const char* p) -> long { return renameat2(AT_FDCWD, "d", AT_FDCWD, p, RENAME_EXCHANGE); }},
     {"renameat2 with unknown flags",
      [](const char* p) -> long { return renameat2(AT_FDCWD, "f", AT_FDCWD, p, 1U << 20); }},
-    {"opendir",
-     [](const char* p) -> long {
-       DIR* d = opendir(p);
-       return d == nullptr ? -1 : closedir(d);
-     }},
-    {"chdir",
-     [](const char* p) -> long {
-       char before[4096];
-       if (getcwd(before, sizeof before) == nullptr) return -2;
-       const int result = chdir(p);
-       const int error = errno;
-       if (result == 0 && chdir(before) != 0) return -3;
-       errno = error;
-       return result;
-     }},
 };
 
 const char* const paths[] = {
@@ -118,20 +118,29 @@ bool prepare(const std::string& folder) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   umask(022);
-  int number = 0;
-  for (const bool is_absolute : {false, true})
-    for (const operation& o : operations)
+  int number = 0, folders = 0;
+  bool is_changed = true;  // the folder, by a call that has succeeded
+  std::string folder;
+  for (const bool is_absolute : {false, true}) {
+    bool changes = false;  // whether the operation does
+    for (const operation& o : operations) {
+      if (std::strcmp(o.name, "open or create") == 0) changes = true;
       for (const char* path : paths) {
-        const std::string folder = std::string(argv[1]) + "/case_" + std::to_string(++number);
-        if (!prepare(folder)) {
-          std::perror("paths: can't prepare a folder");
-          return 2;
+        if (is_changed) {
+          folder = std::string(argv[1]) + "/case_" + std::to_string(++folders);
+          if (!prepare(folder)) {
+            std::perror("paths: can't prepare a folder");
+            return 2;
+          }
         }
         const std::string whole = is_absolute ? folder + "/" + path : path;
         errno = 0;
         const long result = o.run(whole.c_str());
-        std::printf("%d %s %s\"%s\": %s\n", number, o.name, is_absolute ? "FOLDER/" : "", path,
+        is_changed = changes && result >= 0;
+        std::printf("%d %s %s\"%s\": %s\n", ++number, o.name, is_absolute ? "FOLDER/" : "", path,
                     result < 0 ? strerrorname_np(errno) : std::to_string(result).c_str());
       }
+    }
+  }
   return 0;
 }
