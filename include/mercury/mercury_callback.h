@@ -72,8 +72,12 @@ inline hg_return_t HG_Forward(hg_handle_t handle, hg_cb_t callback, void* arg, v
 }
 #else
 /* C has no overloads, so a macro selects the form by the number of arguments. */
+/* Macros with a variable number of arguments are newer than C89, for which programs may be compiled with -pedantic. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wvariadic-macros"
 #define HG_FORWARD_OF(a, b, c, d, e, f, ...) f
 #define HG_Forward(...) HG_FORWARD_OF(__VA_ARGS__, HG_Forward, HG_Forward_handle, 0, 0)(__VA_ARGS__)
+#pragma GCC diagnostic pop
 #endif
 
 #endif

@@ -43,6 +43,9 @@ HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_
 #define MERCURY_HANDLER_GEN_LOG_MESSAGE(x)
 #endif
 
+/* Macros with a variable number of arguments are newer than C89, for which programs may be compiled with -pedantic. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wvariadic-macros"
 #define MERCURY_PP_IF(condition) MERCURY_PP_JOIN(MERCURY_PP_IF_, condition)
 #define MERCURY_PP_IF_1(...) __VA_ARGS__
 #define MERCURY_PP_IF_0(...)
@@ -246,5 +249,6 @@ HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_
         if (hg_thread_pool_post(thread_pool, gen_func##_thread, mercury_handle) == HG_UTIL_SUCCESS) return HG_SUCCESS; \
         HG_Handler_free(mercury_handle); return HG_FAIL;)                                                              \
   }
+#pragma GCC diagnostic pop
 
 #endif

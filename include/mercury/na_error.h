@@ -5,15 +5,19 @@
 #include <na_config.h>
 #include <stdio.h>
 
-#define NA_LOG_LINE_(stream, prefix, ...)                                     \
-  do {                                                                        \
-    fprintf(stream, "%s: %s:%d: %s: ", prefix, __FILE__, __LINE__, __func__); \
-    fprintf(stream, __VA_ARGS__);                                             \
-    fprintf(stream, "\n");                                                    \
+/* Macros with a variable number of arguments are newer than C89, for which programs may be compiled with -pedantic. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wvariadic-macros"
+#define NA_LOG_LINE_(stream, prefix, ...)                                                   \
+  do {                                                                                      \
+    fprintf(stream, "%s: %s:%d: %s: ", prefix, __FILE__, __LINE__, __extension__ __func__); \
+    fprintf(stream, __VA_ARGS__);                                                           \
+    fprintf(stream, "\n");                                                                  \
   } while (0)
 
 #define NA_LOG_ERROR(...) NA_LOG_LINE_(stderr, "na: error", __VA_ARGS__)
 #define NA_LOG_WARNING(...) NA_LOG_LINE_(stderr, "na: warning", __VA_ARGS__)
 #define NA_LOG_DEBUG(...) NA_LOG_LINE_(stdout, "na: debug", __VA_ARGS__)
+#pragma GCC diagnostic pop
 
 #endif

@@ -38,15 +38,20 @@ int execute_on_attributes(const root_folder& root, session& client, const receiv
     file = client.find(h.handle);
     if (file == nullptr) return EBADF;
     fd = file->fd.get();
-  } else if (h.what == op::utimens && h.c == 0) {
-    // /proc/self/fd would follow a symbolic link, so change the link itself by its name in its folder.
-    std::string name;
-    const descriptor folder = root.parent(r.text, name);
-    if (!folder) return errno;
-    const timespec times[2] = {time_of(h.a), time_of(h.b)};
-    return utimensat(folder.get(), name.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
   } else {
-    found = root.open(r.text, O_PATH | (h.what == op::chown && h.c == 0 ? O_NOFOLLOW : 0));
+    const bool follows = h.what == op::chmod || h.c != 0;
+    last_name name;
+    if (h.what == op::utimens && !follows) {
+      // /proc/self/fd would follow a symbolic link, so change the link itself by its name in its folder. A `/` after
+      // the name would make the kernel follow it, too.
+      const descriptor folder = root.parent(r.text, name);
+      if (!folder) return errno;
+      if (name.is_normal() && !name.has_slash()) {
+        const timespec times[2] = {time_of(h.a), time_of(h.b)};
+        return utimensat(folder.get(), name.text.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
+      }
+    }
+    found = root.open(r.text, O_PATH | (follows ? 0 : O_NOFOLLOW));
     if (!found) return errno;
     fd = found.get();
   }

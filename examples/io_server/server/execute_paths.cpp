@@ -56,34 +56,69 @@ int execute_on_path(const root_folder& root, const received& r, outgoing& out) {
   return put(out, status);
 }
 
-int execute_on_names(const root_folder& root, const received& r) {
-  const request& h = r.head;
-  std::string name, name2;
-  // For a symbolic link, the first text is the target, which may be any text; the second is the path.
-  const descriptor folder = h.what == op::symlink ? root.parent(r.text2, name) : root.parent(r.text, name);
-  if (!folder) return h.what == op::mkdir && errno == EBUSY ? EEXIST : errno;
-  switch (h.what) {
-    case op::unlink:
-      return errno_of(unlinkat(folder.get(), name.c_str(), h.a != 0 ? AT_REMOVEDIR : 0));
-    case op::mkdir:
-      return errno_of(mkdirat(folder.get(), name.c_str(), static_cast<mode_t>(h.a) & 07777));
-    case op::symlink:
-      return errno_of(symlinkat(r.text.c_str(), folder.get(), name.c_str()));
-    default:
-      break;
-  }
+namespace {
+
+/// The kernel's error for removing a folder by such a name, or anything else if `folder` is false.
+int removal_error(const last_name& name, bool folder) {
+  if (!folder) return EISDIR;
+  if (name.what == last_name::kind::root) return EBUSY;
+  return name.what == last_name::kind::dot ? EINVAL : ENOTEMPTY;
+}
+
+int rename(const root_folder& root, const received& r, int folder, const last_name& name) {
+  last_name name2;
   const descriptor folder2 = root.parent(r.text2, name2);
   if (!folder2) return errno;
-  if (h.what == op::rename)
-    return errno_of(static_cast<int>(
-        syscall(SYS_renameat2, folder.get(), name.c_str(), folder2.get(), name2.c_str(), static_cast<unsigned>(h.a))));
-  if (h.a == 0) return errno_of(linkat(folder.get(), name.c_str(), folder2.get(), name2.c_str(), 0));
-  // To link the target of a symbolic link, open it below the root first: the kernel would follow the link out of it.
-  const descriptor target = root.open(r.text, O_PATH);
-  if (!target) return errno;
+  const auto flags = static_cast<unsigned>(r.head.a);
+  if (!name.is_normal()) return EBUSY;
+  if (!name2.is_normal()) return (flags & RENAME_NOREPLACE) != 0 ? EEXIST : EBUSY;
+  return errno_of(
+      static_cast<int>(syscall(SYS_renameat2, folder, name.text.c_str(), folder2.get(), name2.text.c_str(), flags)));
+}
+
+int link(const root_folder& root, const received& r, int folder, const last_name& name) {
+  // The kernel would follow a symbolic link out of the root, if its target is to be linked or a `/` follows it. Such a
+  // path is opened below the root first.
+  const bool by_name = r.head.a == 0 && name.is_normal() && !name.has_slash();
+  descriptor target;
+  struct stat s {};
+  if (by_name ? fstatat(folder, name.text.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0
+              : !(target = root.open(r.text, O_PATH | (r.head.a == 0 ? O_NOFOLLOW : 0))))
+    return errno;
+  last_name name2;
+  const descriptor folder2 = root.parent(r.text2, name2);
+  if (!folder2) return errno;
+  if (!name2.is_normal()) return EEXIST;
+  if (by_name) return errno_of(linkat(folder, name.text.c_str(), folder2.get(), name2.text.c_str(), 0));
   char path[48];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", target.get());
-  return errno_of(linkat(AT_FDCWD, path, folder2.get(), name2.c_str(), AT_SYMLINK_FOLLOW));
+  return errno_of(linkat(AT_FDCWD, path, folder2.get(), name2.text.c_str(), AT_SYMLINK_FOLLOW));
+}
+
+}  // namespace
+
+int execute_on_names(const root_folder& root, const received& r) {
+  const request& h = r.head;
+  last_name name;
+  if (h.what == op::symlink && r.text.empty()) return ENOENT;
+  // For a symbolic link, the first text is the target, which may be any text; the second is the path.
+  const descriptor folder = root.parent(h.what == op::symlink ? r.text2 : r.text, name);
+  if (!folder) return errno;
+  switch (h.what) {
+    case op::unlink:
+      if (!name.is_normal()) return removal_error(name, h.a != 0);
+      return errno_of(unlinkat(folder.get(), name.text.c_str(), h.a != 0 ? AT_REMOVEDIR : 0));
+    case op::mkdir:
+      if (!name.is_normal()) return EEXIST;
+      return errno_of(mkdirat(folder.get(), name.text.c_str(), static_cast<mode_t>(h.a) & 07777));
+    case op::symlink:
+      if (!name.is_normal()) return EEXIST;
+      return errno_of(symlinkat(r.text.c_str(), folder.get(), name.text.c_str()));
+    case op::rename:
+      return rename(root, r, folder.get(), name);
+    default:
+      return link(root, r, folder.get(), name);
+  }
 }
 
 }  // namespace io_server

@@ -65,16 +65,17 @@ descriptor root_folder::open(const std::string& path, int flags, mode_t mode) co
   return descriptor(open_in_root(root_.get(), path.empty() ? "." : path.c_str(), flags, mode));
 }
 
-descriptor root_folder::parent(const std::string& path, std::string& name) const {
+descriptor root_folder::parent(const std::string& path, last_name& name) const {
   size_t end = path.size();
   while (end > 0 && path[end - 1] == '/') --end;
   const size_t slash = path.rfind('/', end == 0 ? 0 : end - 1);
   const size_t begin = slash == std::string::npos || slash >= end ? 0 : slash + 1;
-  name = path.substr(begin, end - begin);
-  if (name.empty() || name == "." || name == "..") {
-    errno = name.empty() ? EBUSY : EINVAL;
-    return descriptor();
-  }
+  name.text = path.substr(begin, end - begin);
+  name.what = name.text.empty()   ? last_name::kind::root
+              : name.text == "."  ? last_name::kind::dot
+              : name.text == ".." ? last_name::kind::dotdot
+                                  : last_name::kind::normal;
+  if (end < path.size()) name.text += '/';
   return open(path.substr(0, begin), O_PATH | O_DIRECTORY);
 }
 
@@ -95,6 +96,10 @@ descriptor root_folder::walk(const std::string& path, int flags, mode_t mode) co
       continue;
     }
     const bool last = left.empty();
+    if (last && folder && (flags & O_CREAT) != 0) {  // as the kernel, which creates no folders
+      errno = EISDIR;
+      return descriptor();
+    }
     struct stat s {};
     const bool exists = fstatat(here(), name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0;
     if (exists && S_ISLNK(s.st_mode) && (!last || folder || (flags & (O_NOFOLLOW | O_EXCL)) == 0)) {
@@ -118,7 +123,11 @@ descriptor root_folder::walk(const std::string& path, int flags, mode_t mode) co
     if (!next) return descriptor();
     passed.push_back(std::move(next));
   }
-  return descriptor(openat(here(), ".", (flags & ~(O_CREAT | O_NOFOLLOW)) | O_CLOEXEC));
+  if ((flags & O_CREAT) != 0) {
+    errno = (flags & O_EXCL) != 0 ? EEXIST : EISDIR;
+    return descriptor();
+  }
+  return descriptor(openat(here(), ".", (flags & ~O_NOFOLLOW) | O_CLOEXEC));
 }
 
 }  // namespace io_server

@@ -10,6 +10,15 @@
 
 namespace io_server {
 
+/// The last component of a path, which names what is created, removed or renamed.
+struct last_name {
+  enum class kind { normal, dot, dotdot, root };
+  kind what = kind::normal;
+  std::string text;  ///< if normal: with the `/` that may follow it, by which the kernel requires a folder
+  bool is_normal() const { return what == kind::normal; }
+  bool has_slash() const { return !text.empty() && text.back() == '/'; }
+};
+
 /// Resolves paths as if the root were `/`: `..` does not leave it, and absolute symbolic links start at it. If the
 /// kernel has openat2(), it does this without races; otherwise walk() opens each component without following links.
 /// Thread-safe.
@@ -20,9 +29,9 @@ class root_folder {
 
   /// As open(2). On failure returns no descriptor and sets `errno`.
   descriptor open(const std::string& path, int flags, mode_t mode = 0) const;
-  /// Opens the folder that contains a path's last component, and stores that component in `name`. Fails with EBUSY for
-  /// the root, and with EINVAL if the last component is `.` or `..`.
-  descriptor parent(const std::string& path, std::string& name) const;
+  /// Opens the folder in which a path's last component is, or from which `.` or `..` leads. For the root itself: the
+  /// root.
+  descriptor parent(const std::string& path, last_name& name) const;
 
  private:
   descriptor walk(const std::string& path, int flags, mode_t mode) const;

@@ -106,31 +106,38 @@ void go_to(listing& l, int64_t position) {
 
 // The descriptor by which executed programs inherit the working folder. It has a high number, see process.cpp.
 std::atomic<int> cwd_descriptor{-1};
+// The same of a child of vfork(), which has the memory and the thread-local data of the thread that waits for it.
+struct borrowed_descriptor {
+  pid_t child = 0;
+  int fd = -1;
+};
+thread_local borrowed_descriptor borrowed;
 
-void drop_cwd_descriptor() {
-  const int former = cwd_descriptor.exchange(-1);
-  if (former < 0) return;
-  set_file(former, nullptr);
-  IO_REAL(close)(former);
+void set_cwd_descriptor(int fd) {
+  if (const int former = current_cwd_descriptor(); former >= 0) {
+    if (!is_borrowed()) set_file(former, nullptr);
+    IO_REAL(close)(former);
+  }
+  if (is_borrowed())
+    borrowed = {getpid(), fd};
+  else
+    cwd_descriptor.store(fd);
 }
 
 int enter(const place& p) {
-  const int fd = open_remote(p, O_PATH | O_DIRECTORY, 0);
+  const int fd = open_remote(p, O_PATH | O_DIRECTORY, 0, true);
   if (fd < 0) return -1;
-  const std::string path = p.inner();
   const int high = duplicate_above(fd, F_DUPFD, 200);
   ::close(fd);
   if (high < 0) return -1;
-  file_of(high)->mark_as_cwd();
-  drop_cwd_descriptor();
-  cwd_descriptor.store(high);
-  set_remote_cwd(path);
+  set_cwd_descriptor(high);
+  set_remote_cwd(p.inner());
   return 0;
 }
 
 int leave_to(int result) {
   if (result == 0 && remote_cwd()) {
-    drop_cwd_descriptor();
+    set_cwd_descriptor(-1);
     set_remote_cwd(std::nullopt);
   }
   return result;
@@ -195,6 +202,14 @@ std::string real_path(const char* path) {
 }
 
 }  // namespace
+
+int current_cwd_descriptor() {
+  if (borrowed.child != 0) {
+    if (borrowed.child == getpid()) return borrowed.fd;
+    borrowed = {};  // the child has ended; this is its parent again
+  }
+  return cwd_descriptor.load(std::memory_order_relaxed);
+}
 
 void inherit_cwd(int fd) {
   const auto file = file_of(fd);

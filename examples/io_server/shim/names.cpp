@@ -21,6 +21,7 @@ using io_server::op;
 int unlink_any(int folder, const char* path, int flags) {
   const place p(folder, path);
   if (!p.remote()) return IO_REAL(unlinkat)(folder, p.local(), flags);
+  if ((flags & ~AT_REMOVEDIR) != 0) return result_of(EINVAL);
   return simple(op::unlink, p, (flags & AT_REMOVEDIR) != 0);
 }
 
@@ -31,6 +32,10 @@ int mkdir_any(int folder, const char* path, mode_t mode) {
 
 /// A request with two paths. Both must be remote.
 int two(op what, const place& p, const place& q, int64_t a) {
+  const auto is_empty = [](const place& one) {
+    return !one.remote() && one.local() != nullptr && one.local()[0] == '\0';
+  };
+  if (is_empty(p) || is_empty(q)) return result_of(ENOENT);
   if (!p.remote() || !q.remote()) return result_of(EXDEV);
   return with_client([&](io_server::client& c) { return c.call(what, p.inner(), a, 0, 0, q.inner()); });
 }
@@ -94,6 +99,9 @@ IO_EXPORT int mkfifo(const char* path, mode_t mode) noexcept { return mkfifoat(A
 IO_EXPORT int renameat2(int from, const char* old, int to, const char* now, unsigned flags) noexcept {
   const place p(from, old), q(to, now);
   if (!p.remote() && !q.remote()) return IO_REAL(renameat2)(from, p.local(), to, q.local(), flags);
+  constexpr unsigned all = RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT;
+  const bool exchanges = (flags & RENAME_EXCHANGE) != 0;
+  if ((flags & ~all) != 0 || (exchanges && flags != RENAME_EXCHANGE)) return result_of(EINVAL);
   return two(op::rename, p, q, flags);
 }
 IO_EXPORT int renameat(int from, const char* old, int to, const char* now) noexcept {

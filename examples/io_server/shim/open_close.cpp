@@ -1,12 +1,15 @@
 // Descriptors: open, close, dup.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdarg>
 
 #include "calls.hpp"
+#include "folders.hpp"
 #include "opening.hpp"
 #include "real.hpp"
 #include "streams.hpp"
@@ -30,11 +33,55 @@ std::atomic<mode_t>& process_umask() {
 
 mode_t masked(mode_t mode) { return mode & ~process_umask().load(); }
 
-int open_remote(const place& p, int flags, mode_t mode) {
+namespace {
+
+int open_at_server(io_server::client& c, const place& p, int flags, mode_t mode, io_server::client::opened* what) {
+  return c.open(p.inner(), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, what);
+}
+
+/// Opens a file for a child of vfork() whose parent is not connected. The child can't connect, so a child of its own
+/// does. The descriptor is for the program that the child executes, which opens the file again.
+int open_by_helper(const place& p, int flags, mode_t mode, bool as_cwd) {
+  struct {
+    int error = EIO;
+    io_server::client::opened what;
+  } answer;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before);
+  const pid_t helper = fork();
+  if (helper == 0) {
+    answer.error =
+        with_client([&](io_server::client& c) { return open_at_server(c, p, flags, mode, &answer.what); }) == 0 ? 0
+                                                                                                                : errno;
+    const ssize_t n = IO_REAL(write)(ends[1], &answer, sizeof answer);
+    end_session();
+    IO_REAL(_exit)(n == static_cast<ssize_t>(sizeof answer) ? 0 : 1);
+  }
+  IO_REAL(close)(ends[1]);
+  if (helper > 0) {
+    if (IO_REAL(read)(ends[0], &answer, sizeof answer) != static_cast<ssize_t>(sizeof answer)) answer.error = EIO;
+    waitpid(helper, nullptr, 0);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  IO_REAL(close)(ends[0]);
+  if (answer.error != 0) return result_of(answer.error);
+  std::shared_ptr<remote_file> file;
+  const int fd = remote_file::create(p.inner(), flags, answer.what, nullptr, file);
+  if (fd >= 0 && as_cwd) file->mark_as_cwd();
+  return fd;
+}
+
+}  // namespace
+
+int open_remote(const place& p, int flags, mode_t mode, bool as_cwd) {
+  if (!is_connected() && is_borrowed()) return open_by_helper(p, flags, mode, as_cwd);
   int fd = -1;
   const int error = with_client([&](io_server::client& c) {
     io_server::client::opened what;
-    const int e = c.open(p.inner(), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, &what);
+    const int e = open_at_server(c, p, flags, mode, &what);
     if (e != 0) return e;
     std::shared_ptr<remote_file> file;
     fd = remote_file::create(p.inner(), flags, what, &c, file);
@@ -43,7 +90,9 @@ int open_remote(const place& p, int flags, mode_t mode) {
       c.close(what.handle);
       return why;
     }
-    set_file(fd, std::move(file));
+    if (as_cwd) file->mark_as_cwd();
+    // In a child of vfork() the descriptor is for the program that it executes: the table is the parent's.
+    if (!is_borrowed()) set_file(fd, std::move(file));
     return 0;
   });
   if (error != 0) return -1;
@@ -61,8 +110,11 @@ int open_any(int folder, const char* path, int flags, mode_t mode) {
 
 bool wants_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
+/// Descriptors of which the program does not know.
+bool is_hidden(int fd) { return is_of_lci(fd) || (fd >= 0 && !is_inside() && fd == current_cwd_descriptor()); }
+
 int close_any(int fd) {
-  if (is_of_lci(fd)) return result_of(EBADF);
+  if (is_hidden(fd)) return result_of(EBADF);
   if (is_remote(fd) && !is_borrowed()) {
     set_file(fd, nullptr);
     const int result = IO_REAL(close)(fd);
@@ -123,7 +175,7 @@ IO_EXPORT int __openat_2(int folder, const char* path, int flags) { return open_
 IO_ALIAS(__openat64_2, __openat_2);
 
 IO_EXPORT mode_t umask(mode_t mask) noexcept {
-  process_umask().store(mask & 0777);
+  if (!is_borrowed()) process_umask().store(mask & 0777);
   return IO_REAL(umask)(mask);
 }
 
@@ -131,12 +183,14 @@ IO_EXPORT int close(int fd) { return close_any(fd); }
 
 IO_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
   constexpr int only_marks = 4;  // CLOSE_RANGE_CLOEXEC
+  const int cwd = current_cwd_descriptor();
   if ((flags & only_marks) == 0 && !is_borrowed())
     for (const int fd : remote_descriptors())
       if (static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last) close_any(fd);
-  // LCI's descriptors stay open. They are few, have the highest numbers, and are closed by exec().
+  // LCI's descriptors stay open. They are few, have the highest numbers, and are closed by exec(). So does the one by
+  // which an executed program inherits the working folder.
   for (unsigned fd = first; fd <= last && fd < 65536; ++fd) {
-    if (!is_of_lci(static_cast<int>(fd))) continue;
+    if (!is_of_lci(static_cast<int>(fd)) && static_cast<int>(fd) != cwd) continue;
     if (fd > first && IO_REAL(close_range)(first, fd - 1, flags) != 0) return -1;
     first = fd + 1;
   }
@@ -146,11 +200,11 @@ IO_EXPORT void closefrom(int first) noexcept { close_range(static_cast<unsigned>
 
 IO_EXPORT int dup(int fd) noexcept { return duplicated(fd, IO_REAL(dup)(fd)); }
 IO_EXPORT int dup2(int from, int to) noexcept {
-  if (is_of_lci(to)) return result_of(EBADF);
+  if (is_hidden(to)) return result_of(EBADF);
   const int result = IO_REAL(dup2)(from, to);
   return result < 0 || from == to ? result : duplicated(from, result);
 }
 IO_EXPORT int dup3(int from, int to, int flags) noexcept {
-  if (is_of_lci(to)) return result_of(EBADF);
+  if (is_hidden(to)) return result_of(EBADF);
   return duplicated(from, IO_REAL(dup3)(from, to, flags));
 }

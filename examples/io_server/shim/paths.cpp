@@ -1,6 +1,7 @@
 #include "paths.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -58,6 +59,14 @@ working_folder& cwd() {
   return w;
 }
 
+// The working folder of a child of vfork(), which has the memory and the thread-local data of the thread that waits for
+// it.
+struct borrowed_folder {
+  pid_t child = 0;
+  std::optional<std::string> inner;
+};
+thread_local borrowed_folder borrowed_cwd;
+
 bool is_below(const std::string& path, const std::string& prefix) {
   return path.compare(0, prefix.size(), prefix) == 0 && (path.size() == prefix.size() || path[prefix.size()] == '/');
 }
@@ -100,11 +109,15 @@ void place::resolve(const std::string& absolute) {
   }
   text_ = (begins_below ? absolute : clean).substr(prefix.size());
   while (!text_.empty() && text_[0] == '/') text_.erase(0, 1);
-  if (text_.empty()) text_ = ".";
+  if (!begins_below && absolute.back() == '/') text_ += '/';  // what it names must be a folder
 }
 
 std::optional<std::string> remote_cwd() {
   working_folder& w = cwd();
+  if (borrowed_cwd.child != 0) {
+    if (borrowed_cwd.child == getpid()) return borrowed_cwd.inner;
+    borrowed_cwd = {};  // the child has ended; this is its parent again
+  }
   if (!w.is_remote.load(std::memory_order_acquire)) return std::nullopt;
   std::lock_guard guard(w.mutex);
   if (!w.is_remote.load(std::memory_order_relaxed)) return std::nullopt;
@@ -112,10 +125,15 @@ std::optional<std::string> remote_cwd() {
 }
 
 void set_remote_cwd(std::optional<std::string> inner) {
+  if (inner) inner = normal(*inner);
+  if (is_borrowed()) {
+    borrowed_cwd = {getpid(), std::move(inner)};
+    return;
+  }
   working_folder& w = cwd();
   std::lock_guard guard(w.mutex);
   w.is_remote.store(inner.has_value(), std::memory_order_release);
-  if (inner) w.inner = normal(*inner);
+  if (inner) w.inner = std::move(*inner);
 }
 
 std::string outer(const std::string& inner) {

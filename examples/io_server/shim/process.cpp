@@ -114,13 +114,6 @@ void in_child() {
   new (&p.gate) std::shared_mutex;
 }
 
-void end_session() {
-  io_server::client* c = process().client.load();
-  if (c == nullptr || is_borrowed()) return;
-  const remote_call here;
-  c->leave();
-}
-
 void leave() {
   if (process().client.load() == nullptr || is_borrowed()) return;
   std::fflush(nullptr);  // writes buffered data of streams of remote files
@@ -129,6 +122,7 @@ void leave() {
 
 __attribute__((constructor)) void begin() {
   if (configured().server.empty()) return;
+  process();  // records the process's id, before a child of vfork() needs it
   pthread_atfork(before_fork, in_parent, in_child);
   std::atexit(leave);
 }
@@ -156,6 +150,7 @@ io_server::client* current_client() {
   process_state& p = process();
   io_server::client* c = p.client.load(std::memory_order_acquire);
   if (c != nullptr && !c->is_lost()) return c;
+  if (is_borrowed()) return nullptr;  // its sockets would be lost when it executes a program
   std::lock_guard guard(p.connecting);
   c = p.client.load(std::memory_order_relaxed);
   if (c != nullptr && !c->is_lost()) return c;
@@ -179,6 +174,18 @@ io_server::client* current_client() {
   p.any_of_lci.store(!p.of_lci.empty(), std::memory_order_release);
   p.client.store(c, std::memory_order_release);
   return c;
+}
+
+bool is_connected() {
+  const io_server::client* c = process().client.load(std::memory_order_acquire);
+  return c != nullptr && !c->is_lost();
+}
+
+void end_session() {
+  io_server::client* c = process().client.load();
+  if (c == nullptr || is_borrowed()) return;
+  const remote_call here;
+  c->leave();
 }
 
 void note_lock() { process().has_locked.store(true, std::memory_order_relaxed); }

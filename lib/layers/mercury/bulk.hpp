@@ -77,9 +77,25 @@ class transfer : public object<0x6d757472> {
     set_alive(true);
   }
   void end() { set_alive(false); }
+  /// Takes references, so that the program may free its handles before the network has accessed the memory.
+  void keep(bulk* origin, bulk* local) {
+    origin->ref();
+    local->ref();
+    origin_ = origin;
+    local_ = local;
+  }
+  /// Releases the references of keep(). To be called before `done` is set.
+  void release() {
+    origin_->unref();
+    local_->unref();
+  }
 
   std::atomic<hg_return_t> result{HG_SUCCESS};
   std::atomic<bool> done{false};  // written by the network's callback with release, after the result
+
+ private:
+  bulk* origin_ = nullptr;
+  bulk* local_ = nullptr;
 };
 
 /// The state between HG_Bulk_init() and HG_Bulk_finalize(). One for each process, owned by `the_state`. Thread-safe.

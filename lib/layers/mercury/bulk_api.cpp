@@ -39,6 +39,42 @@ hg_return_t encode_bulk(processor& p, hg_bulk_t handle) {
   return result;
 }
 
+/// Whether the bytes are those of this handle.
+hg_return_t compare(bulk& own, const void* bytes, size_t size) {
+  std::vector<char> expected(HG_Bulk_handle_get_serialize_size(&own));
+  if (size < expected.size()) return HG_SIZE_ERROR;
+  const hg_return_t result = HG_Bulk_handle_serialize(expected.data(), expected.size(), &own);
+  if (result != HG_SUCCESS) return HG_PROTOCOL_ERROR;  // the network can't register it, so it never was serialized
+  return std::memcmp(bytes, expected.data(), expected.size()) == 0 ? HG_SUCCESS : HG_PROTOCOL_ERROR;
+}
+
+/// Finds the handle of this process whose serialized form the bytes are.
+hg_return_t find_own(bulk_runtime& r, const bulk_message& m, const void* bytes, size_t size, hg_bulk_t* handle) {
+  if (m.is_range) return HG_PROTOCOL_ERROR;
+  const auto unref = [](bulk* b) { b->unref(); };
+  std::unique_ptr<bulk, decltype(unref)> own(r.find(m.head.id), unref);
+  if (own == nullptr) return HG_PROTOCOL_ERROR;  // it has been freed, and so may have been its memory
+  const hg_return_t result = compare(*own, bytes, size);
+  if (result == HG_SUCCESS) *handle = own.release();
+  return result;
+}
+
+/// Creates a handle of another process's memory.
+hg_return_t make_remote(bulk_runtime& r, const bulk_message& m, hg_bulk_t* handle) {
+  na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
+  na_class_t* const na = r.network->na();
+  na_return_t result = NA_Mem_handle_deserialize(na, &memory, m.memory, m.memory_size);
+  if (result != NA_SUCCESS) return result == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_PROTOCOL_ERROR;
+  bulk* const made = describes(memory, m) ? new (std::nothrow) bulk(r, memory, m.head, m.base) : nullptr;
+  if (made == nullptr) {
+    const hg_return_t code = describes(memory, m) ? HG_NOMEM_ERROR : HG_PROTOCOL_ERROR;
+    NA_Mem_handle_free(na, memory);
+    return code;
+  }
+  *handle = made;
+  return HG_SUCCESS;
+}
+
 }  // namespace
 
 hg_return_t HG_Bulk_handle_create(size_t count, void** buf_ptrs, const size_t* buf_sizes, unsigned long flags,
@@ -143,27 +179,13 @@ hg_return_t HG_Bulk_handle_deserialize(hg_bulk_t* handle, const void* buf, size_
     return misuse(__func__, handle == nullptr ? "handle is NULL, but must not be" : "buf is NULL, but must not be");
   bulk_message m;
   if (const hg_return_t result = read_bulk(buf, buf_size, m); result != HG_SUCCESS) return result;
-  if (m.head.process == r->process && !m.is_range)
-    if (bulk* own = r->find(m.head.id); own != nullptr) {
-      *handle = own;
-      return HG_SUCCESS;
-    }
   return guarded("HG_Bulk_handle_deserialize", [&] {
-    na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
-    na_class_t* na = r->network->na();
-    const na_return_t result = NA_Mem_handle_deserialize(na, &memory, m.memory, m.memory_size);
-    if (result != NA_SUCCESS) return result == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_PROTOCOL_ERROR;
-    bulk* made = new (std::nothrow) bulk(*r, memory, m.head, m.base);
-    if (made == nullptr) {
-      NA_Mem_handle_free(na, memory);
-      return HG_NOMEM_ERROR;
-    }
-    *handle = made;
-    return HG_SUCCESS;
+    return m.head.process == r->process ? find_own(*r, m, buf, buf_size, handle) : make_remote(*r, m, handle);
   });
 }
 
 hg_return_t hg_proc_hg_bulk_t(hg_proc_t proc, hg_bulk_t* handle) {
+  if (!are_there(proc, handle)) return null_argument(__func__, proc);
   processor& p = processor_of(proc);
   if (p.op() == HG_ENCODE) return encode_bulk(p, *handle);
   if (p.op() == HG_DECODE) return decode_bulk(p, handle);

@@ -16,6 +16,7 @@ na_return_t on_transferred(const na_cb_info* info) {
                   : info->ret == NA_SIZE_ERROR ? HG_SIZE_ERROR
                                                : HG_NA_ERROR,
                   std::memory_order_relaxed);
+  t->release();
   t->done.store(true, std::memory_order_release);  // R1: pairs with A1 in HG_Bulk_wait()
   return NA_SUCCESS;
 }
@@ -35,8 +36,8 @@ hg_return_t HG_Bulk_transfer(hg_bulk_op_t op, na_addr_t origin_addr, hg_bulk_t o
   if (origin_addr == NA_ADDR_NULL || request == nullptr)
     return fail(HG_INVALID_PARAM, __func__, "%s is NULL, but must not be",
                 request == nullptr ? "request" : "origin_addr");
-  const bulk* origin = get<bulk>(__func__, "the origin's bulk handle", origin_handle);
-  const bulk* local = get<bulk>(__func__, "a local bulk handle", local_handle);
+  bulk* origin = get<bulk>(__func__, "the origin's bulk handle", origin_handle);
+  bulk* local = get<bulk>(__func__, "a local bulk handle", local_handle);
   if (origin == nullptr || local == nullptr) return HG_INVALID_PARAM;
   if (!local->is_local())
     return fail(HG_INVALID_PARAM, __func__, "local_handle is memory of another process: make one of this process's");
@@ -56,8 +57,10 @@ hg_return_t HG_Bulk_transfer(hg_bulk_op_t op, na_addr_t origin_addr, hg_bulk_t o
       t->done.store(true, std::memory_order_release);
     } else {
       const auto start = op == HG_BULK_PULL ? NA_Get : NA_Put;
+      t->keep(origin, local);
       posted = start(r->network->na(), r->network->context(), on_transferred, t, local->memory(), local_offset,
                      origin->memory(), origin->base() + origin_offset, size, origin_addr, NA_OP_ID_IGNORE);
+      if (posted != NA_SUCCESS) t->release();
     }
     if (posted == NA_SUCCESS) {
       *request = t;

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <vector>
 
+#include "lib/layers/na/direct.hpp"
+
 namespace mercury {
 
 constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk"
@@ -51,6 +53,14 @@ inline hg_return_t read_bulk(const void* bytes, size_t size, bulk_message& m) {
   m.memory = static_cast<const char*>(bytes) + begin;
   m.memory_size = size - begin;
   return HG_SUCCESS;
+}
+
+/// Whether the range lies within the memory of NA's handle, and both may be accessed in the same way.
+inline bool describes(na_mem_handle_t memory, const bulk_message& m) {
+  na_size_t size = 0;
+  unsigned long flags = 0;
+  NA_Direct_memory(memory, &size, &flags);
+  return (flags == NA_MEM_READ_ONLY) == m.is_read_only && m.base + m.head.size <= size;
 }
 
 /// The number of bytes of segments.

@@ -32,8 +32,10 @@ using namespace mercury;
 namespace {
 constexpr unsigned drain_ms = 10000;  // a peer that neither reads nor disconnects must not block HG_Finalize()
 
-hg_return_t is_initialized(const char* function, na_class_t* na, hg_bool_t* flag, na_class_t** na_class) {
-  if (flag == nullptr) return fail(HG_INVALID_PARAM, function, "flag is NULL, but must not be");
+/// `misuse`: the code for an invalid argument.
+hg_return_t is_initialized(const char* function, hg_return_t misuse, na_class_t* na, hg_bool_t* flag,
+                           na_class_t** na_class) {
+  if (flag == nullptr) return fail(misuse, function, "flag is NULL, but must not be");
   *flag = na != nullptr ? HG_TRUE : HG_FALSE;
   if (na_class != nullptr) *na_class = na;
   return HG_SUCCESS;
@@ -96,12 +98,12 @@ hg_return_t HG_Finalize() {
 
 hg_return_t HG_Initialized(hg_bool_t* flag, na_class_t** na_class) {
   const runtime* r = the_state.hg.load(std::memory_order_acquire);
-  return is_initialized(__func__, r != nullptr ? r->network->na() : nullptr, flag, na_class);
+  return is_initialized(__func__, HG_FAIL, r != nullptr ? r->network->na() : nullptr, flag, na_class);
 }
 
 hg_return_t HG_Bulk_initialized(hg_bool_t* flag, na_class_t** na_class) {
   const bulk_runtime* b = the_state.bulk.load(std::memory_order_acquire);
-  return is_initialized(__func__, b != nullptr ? b->network->na() : nullptr, flag, na_class);
+  return is_initialized(__func__, HG_INVALID_PARAM, b != nullptr ? b->network->na() : nullptr, flag, na_class);
 }
 
 hg_return_t HG_Bulk_init(na_class_t* na_class) {

@@ -41,6 +41,10 @@ hg_return_t processor::flush() {
   return compared == value ? HG_SUCCESS : HG_CHECKSUM_ERROR;
 }
 
+hg_return_t null_argument(const char* function, hg_proc_t proc) noexcept {
+  return fail(HG_FAIL, function, "%s is NULL, but must not be", proc == nullptr ? "proc" : "data");
+}
+
 namespace {
 processor* found(const char* function, hg_proc_t proc) { return get<processor>(function, "a processor", proc); }
 }  // namespace

@@ -91,6 +91,12 @@ hg_return_t request::send() {
   is_begun_ = true;
   ++cookie;
   if (is_local_) {
+    if (called->execute == nullptr) {  // as another process answers
+      pending_.store(1, std::memory_order_relaxed);
+      ref();  // for the answer
+      finish(HG_NO_MATCH);
+      return HG_SUCCESS;
+    }
     call* c = nullptr;
     try {
       c = owner.take_call();

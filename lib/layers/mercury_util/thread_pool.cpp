@@ -61,6 +61,7 @@ int hg_thread_pool_init(unsigned int thread_count, hg_thread_pool_t** pool) {
 }
 
 int hg_thread_pool_destroy(hg_thread_pool_t* pool) {
+  if (pool == nullptr) return HG_UTIL_FAIL;
   delete pool;
   return HG_UTIL_SUCCESS;
 }

@@ -77,6 +77,7 @@ struct na_class {
   }
 
   uint64_t magic = alive;
+  na_class* next = nullptr;  // in the list of open classes (life.cpp)
   const bool self_only;
   const na::identity who;
   std::string name;  // by which other processes look this one up

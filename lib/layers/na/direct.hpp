@@ -65,4 +65,6 @@ NA_EXPORT void NA_Direct_wake(na_context_t* context);
 /// anything happens. Returns NA_SUCCESS if the context has completed operations, else NA_TIMEOUT or the code of a
 /// failure. No other thread may wait for the context meanwhile: messages that arrive within this call wake nobody.
 NA_EXPORT na_return_t NA_Direct_poll(na_class_t* na_class, na_context_t* context, unsigned most);
+/// The size of the memory of a valid handle, and its flags, as passed to NA_Mem_handle_create().
+NA_EXPORT void NA_Direct_memory(na_mem_handle_t mem_handle, na_size_t* size, unsigned long* flags);
 }

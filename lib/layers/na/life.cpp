@@ -13,8 +13,37 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Number of classes that this process has created. Addresses contain it. The only global state of NA.
+/// Number of classes that this process has created. Addresses contain it.
 std::atomic<uint32_t> n_classes{0};
+
+/// The open classes, a list, by which NA_Finalize() recognizes a class that was finalized without reading its memory.
+/// Has no destructor, since programs may call NA_Finalize() when the process exits.
+constinit struct {
+  std::mutex lock;
+  na_class* first = nullptr;
+
+  void add(na_class* c) {
+    const std::lock_guard guard(lock);
+    c->next = first;
+    first = c;
+  }
+  bool has(const na_class* c) {
+    const std::lock_guard guard(lock);
+    for (const na_class* i = first; i != nullptr; i = i->next)
+      if (i == c) return true;
+    return false;
+  }
+  /// Returns false if another thread has removed it.
+  bool remove(const na_class* c) {
+    const std::lock_guard guard(lock);
+    for (na_class** i = &first; *i != nullptr; i = &(*i)->next) {
+      if (*i != c) continue;
+      *i = c->next;
+      return true;
+    }
+    return false;
+  }
+} open_classes;
 
 /// The name of a process that does not listen. Only processes that it has connected to can look it up.
 std::string name_without_place(const na::identity& who) {
@@ -110,6 +139,7 @@ na_class_t* NA_Initialize(const char* info_string, na_bool_t listen) {
   na_class_t* made = nullptr;
   na::guarded("NA_Initialize", [&] {
     made = new na_class(na::url::parse(info_string), listen != NA_FALSE);
+    open_classes.add(made);
     return NA_SUCCESS;
   });
   return made;
@@ -117,20 +147,23 @@ na_class_t* NA_Initialize(const char* info_string, na_bool_t listen) {
 
 na_return_t NA_Finalize(na_class_t* na_class) {
   constexpr const char* function = "NA_Finalize";
-  if (!na::valid(na_class)) return na::refuse(NA_INVALID_PARAM, function, "na_class is no class");
+  if (!open_classes.has(na_class))
+    return na::refuse(NA_INVALID_PARAM, function, "na_class is no class, or was finalized");
   {
     const std::lock_guard guard(na_class->contexts_mutex);
     if (!na_class->contexts.empty())
       return na::refuse(NA_PROTOCOL_ERROR, function, "%zu contexts are left: call NA_Context_destroy() first",
                         na_class->contexts.size());
   }
+  if (!open_classes.remove(na_class))
+    return na::refuse(NA_INVALID_PARAM, function, "another thread has finalized na_class");
   delete na_class;
   return NA_SUCCESS;
 }
 
 na_context_t* NA_Context_create(na_class_t* na_class) {
-  if (!na::valid(na_class)) {
-    na::refuse(NA_INVALID_PARAM, "NA_Context_create", "na_class is no class");
+  if (!open_classes.has(na_class)) {
+    na::refuse(NA_INVALID_PARAM, "NA_Context_create", "na_class is no class, or was finalized");
     return nullptr;
   }
   na_context_t* made = nullptr;

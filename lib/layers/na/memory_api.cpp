@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "lib/layers/na/arguments.hpp"
+#include "lib/layers/na/direct.hpp"
 #include "lib/layers/na/memory.hpp"
 #include "lib/layers/na/memory_check.hpp"
 
@@ -111,4 +112,10 @@ na_return_t NA_Mem_handle_deserialize(na_class_t* na_class, na_mem_handle_t* mem
       return NA_PROTOCOL_ERROR;
     }
   });
+}
+
+void NA_Direct_memory(na_mem_handle_t mem_handle, na_size_t* size, unsigned long* flags) {
+  const auto* const m = static_cast<const memory*>(mem_handle);
+  *size = m->size();
+  *flags = m->read_only() ? NA_MEM_READ_ONLY : NA_MEM_READWRITE;
 }

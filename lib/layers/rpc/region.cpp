@@ -116,10 +116,15 @@ bulk read_bulk(reader& r) {
     if (found != engine->regions.end())
       if (auto own = found->second.lock(); own != nullptr && own->size() >= m.base + h.size)
         return {std::move(own), static_cast<size_t>(m.base), static_cast<size_t>(h.size)};
+    throw_bad_message("a bulk is of memory that this process no longer exposes");
   }
   na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
   if (NA_Mem_handle_deserialize(engine->na(), &memory, m.memory, m.memory_size) != NA_SUCCESS)
     throw_bad_message("a bulk is damaged");
+  if (!mercury::describes(memory, m)) {
+    NA_Mem_handle_free(engine->na(), memory);
+    throw_bad_message("a bulk is damaged");
+  }
   auto made = std::make_shared<region>(engine, memory, h, m.base + h.size, r.where().peer);
   return {std::move(made), static_cast<size_t>(m.base), static_cast<size_t>(h.size)};
 }

@@ -102,6 +102,27 @@ void misuse() {
   REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_wait(HG_BULK_REQUEST_NULL, 0, HG_STATUS_IGNORE));
 }
 
+/// Deserializing is an error if bytes are missing, or, at the positions from `begin` to `end`, changed.
+void check_damaged(const std::vector<char>& bytes, size_t begin, size_t end) {
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    hg_bulk_t made = HG_BULK_NULL;
+    const std::vector<char> cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(i));
+    REQUIRE(HG_Bulk_handle_deserialize(&made, cut.empty() ? bytes.data() : cut.data(), i) != HG_SUCCESS);
+    REQUIRE(made == HG_BULK_NULL);
+    if (i < begin || i >= end) continue;
+    for (int bit = 0; bit < 8; ++bit) {
+      auto changed = bytes;
+      changed[i] = static_cast<char>(changed[i] ^ 1 << bit);
+      const hg_return_t code = HG_Bulk_handle_deserialize(&made, changed.data(), changed.size());
+      // A change of the owner's random number makes it the handle of another process, a valid one.
+      const bool is_owner = i >= 24 && i < 32;
+      REQUIRE(code != HG_SUCCESS || is_owner);
+      if (code == HG_SUCCESS) REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(made));
+      made = HG_BULK_NULL;
+    }
+  }
+}
+
 /// A handle in its owner's process: memory that it owns, access, serialization, and copies without a network.
 void alone(const hg& h) {
   const size_t sizes[3] = {10, 20, 30};
@@ -128,6 +149,13 @@ void alone(const hg& h) {
   REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_serialize(bytes.data(), bytes.size(), a));
   REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_deserialize(&same, bytes.data(), bytes.size()));
   REQUIRE(same == a);
+  check_damaged(bytes, 0, bytes.size());
+  std::vector<char> longer = bytes;
+  longer.resize(bytes.size() + 100);
+  hg_bulk_t again = HG_BULK_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_deserialize(&again, longer.data(), longer.size()));
+  REQUIRE(again == a);
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(again));
 
   const na_addr_t self = h.self();
   void* source = nullptr;
@@ -151,18 +179,73 @@ void alone(const hg& h) {
   REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_transfer(HG_BULK_PULL, self, a, 0, b, 0, 1, nullptr));
   for (hg_bulk_t handle : {a, b, same}) REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(handle));
 
-  // Changes each byte and truncates at each position. Either decoding or the transfer must fail, without a crash.
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    for (int bit = 0; bit < 8; ++bit) {
-      auto changed = bytes;
-      changed[i] = static_cast<char>(changed[i] ^ 1 << bit);
-      hg_bulk_t made = HG_BULK_NULL;
-      if (HG_Bulk_handle_deserialize(&made, changed.data(), changed.size()) == HG_SUCCESS) HG_Bulk_handle_free(made);
-    }
-    hg_bulk_t made = HG_BULK_NULL;
-    REQUIRE(HG_Bulk_handle_deserialize(&made, bytes.data(), i) != HG_SUCCESS);
-  }
+  // The handle has been freed, so its serialized form names no memory.
+  hg_bulk_t stale = HG_BULK_NULL;
+  REQUIRE_HG(HG_PROTOCOL_ERROR, HG_Bulk_handle_deserialize(&stale, bytes.data(), bytes.size()));
+  check_damaged(bytes, 0, bytes.size());
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, self));
+}
+
+/// A transfer keeps the handles that it uses. The memory of `local` is the handle's own, and larger than the messages
+/// that can be on the way when the handles are freed.
+hg_return_t run_hasty(hg_handle_t handle) {
+  bulk_in_t in;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &in));
+  const size_t size = in.size;
+  number_t out{0};
+  for (hg_bulk_op_t op : {HG_BULK_PULL, HG_BULK_PUSH}) {
+    hg_bulk_t local = HG_BULK_NULL, again = HG_BULK_NULL;
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_create(1, nullptr, &size, HG_BULK_READWRITE, &local));
+    std::vector<char> bytes(HG_Bulk_handle_get_serialize_size(in.memory));
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_serialize(bytes.data(), bytes.size(), in.memory));
+    hg_bulk_t origin = HG_BULK_NULL;
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_deserialize(&origin, bytes.data(), bytes.size()));
+    hg_bulk_request_t request = HG_BULK_REQUEST_NULL;
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_transfer(op, HG_Handler_get_addr(handle), origin, 0, local, 0, size, &request));
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(local));
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(origin));
+    // What reuses the memory of the freed handles.
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_create(1, nullptr, &size, HG_BULK_READWRITE, &again));
+    void* other = nullptr;
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_access(again, 0, size, HG_BULK_READWRITE, 1, &other, nullptr, nullptr));
+    hg_status_t status = HG_FALSE;
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_wait(request, 20000, &status));
+    REQUIRE(status == HG_TRUE);
+    for (size_t i = 0; i < size; ++i) out.value += static_cast<char*>(other)[i] != 0;
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(again));
+  }
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_free_input(handle, &in));
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, &out));
+  return HG_Handler_free(handle);
+}
+
+int serve_hasty(const char* url) {
+  const hg h(url, true, true);
+  MERCURY_REGISTER("hasty", bulk_in_t, number_t, run_hasty);
+  say(h.own_name());
+  serve();
+  return 0;
+}
+
+void handles_freed_early() {
+  process server({"hasty", "tcp"});
+  const std::string name = server.line();
+  {
+    const hg h("tcp");
+    const hg_id_t hasty = MERCURY_REGISTER("hasty", bulk_in_t, number_t, nullptr);
+    const na_addr_t there = h.find(name);
+    pieces p({16 << 20, 5});
+    for (size_t i = 0; i < p.sizes[0]; ++i) p.blocks[0][i + 1] = 0x77;
+    bulk_in_t in{p.handle(HG_BULK_READWRITE), 0, p.total, 0};
+    number_t out{1};
+    REQUIRE_HG(HG_SUCCESS, h.call(there, hasty, &in, &out));
+    REQUIRE(out.value == 0);
+    for (size_t i = 0; i < p.sizes[0]; ++i) REQUIRE(p.blocks[0][i + 1] == 0);  // pushed from memory of zeros
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(in.memory));
+    REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, there));
+  }
+  REQUIRE(end_server(name, "tcp") == 0);
+  REQUIRE(server.wait() == 0);
 }
 
 }  // namespace
@@ -170,6 +253,7 @@ void alone(const hg& h) {
 int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   if (role == "serve") return serve_at(argv[2]);
+  if (role == "hasty") return serve_hasty(argv[2]);
   if (role == "call") return call(argv[2], argv[3]);
   if (role == "end") return end_server(argv[2], argv[3]);
   {
@@ -177,6 +261,7 @@ int main(int argc, char** argv) {
     misuse();
     alone(h);
   }
+  handles_freed_early();
   run_two_clients();
   return 0;
 }

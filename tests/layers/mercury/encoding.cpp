@@ -237,6 +237,36 @@ TEST_CASE("misuse of processors is an error", "[proc]") {
   CHECK(hg_proc_flush(nullptr) == HG_FAIL);
 }
 
+TEST_CASE("routines of types refuse a NULL processor and NULL data", "[proc]") {
+  const hg_proc_op_t op = GENERATE(HG_ENCODE, HG_DECODE, HG_FREE);
+  char buffer[64] = {};
+  const scoped_proc there(buffer, sizeof buffer, op);
+  hg_uint64_t data = 0;
+  hg_string_object_t object{};
+  hg_string_t string = nullptr;
+  hg_bulk_t bulk = HG_BULK_NULL;
+  for (hg_proc_t p : {there.proc, HG_PROC_NULL}) {
+    const bool is_there = p != HG_PROC_NULL;
+    const auto refused = [&](auto routine, auto* value) { CHECK(routine(p, is_there ? nullptr : value) == HG_FAIL); };
+    refused(hg_proc_hg_int8_t, reinterpret_cast<hg_int8_t*>(&data));
+    refused(hg_proc_hg_uint8_t, reinterpret_cast<hg_uint8_t*>(&data));
+    refused(hg_proc_hg_int16_t, reinterpret_cast<hg_int16_t*>(&data));
+    refused(hg_proc_hg_uint16_t, reinterpret_cast<hg_uint16_t*>(&data));
+    refused(hg_proc_hg_int32_t, reinterpret_cast<hg_int32_t*>(&data));
+    refused(hg_proc_hg_uint32_t, reinterpret_cast<hg_uint32_t*>(&data));
+    refused(hg_proc_hg_int64_t, reinterpret_cast<hg_int64_t*>(&data));
+    refused(hg_proc_hg_uint64_t, &data);
+    refused(hg_proc_hg_string_t, &string);
+    refused(hg_proc_hg_const_string_t, const_cast<hg_const_string_t*>(&string));
+    refused(hg_proc_hg_string_object_t, &object);
+    refused(hg_proc_hg_bulk_t, &bulk);
+    CHECK(hg_proc_memcpy(p, is_there ? nullptr : &data, sizeof data) == HG_FAIL);
+    CHECK(hg_proc_raw(p, is_there ? nullptr : &data, sizeof data) == HG_FAIL);
+    CHECK(hg_proc_raw(p, nullptr, 0) == (is_there ? HG_SUCCESS : HG_FAIL));
+  }
+  CHECK(hg_proc_get_size_left(there.proc) == (op == HG_FREE ? 0 : sizeof buffer));
+}
+
 TEST_CASE("codes have the names of their constants", "[errors]") {
   CHECK(std::string(HG_Error_to_string(HG_FAIL)) == "HG_FAIL");
   CHECK(std::string(HG_Error_to_string(HG_CHECKSUM_ERROR)) == "HG_CHECKSUM_ERROR");

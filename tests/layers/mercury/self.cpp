@@ -63,6 +63,45 @@ hg_return_t run_sum(hg_handle_t handle) {
   return HG_Handler_free(handle);
 }
 
+template <class Done>
+void trigger_until(hg_context_t* context, Done done) {
+  const double limit = now() + 20;
+  while (!done()) {
+    REQUIRE(now() < limit);
+    unsigned n = 0;
+    while (HG_Trigger(context, 0, 1, &n) == HG_SUCCESS) REQUIRE(n == 1);
+    if (!done()) HG_Progress(context, 100);
+  }
+}
+
+hg_return_t on_failure(const hg_cb_info* info) {
+  *static_cast<hg_return_t*>(info->arg) = info->ret;
+  return HG_SUCCESS;
+}
+
+/// A function that the process has registered without a routine: as if another process had been called.
+void no_routine(const hg& h, na_addr_t self) {
+  const hg_id_t id = MERCURY_REGISTER("no routine", number_t, number_t, nullptr);
+  number_t in{1}, out{7};
+  REQUIRE_HG(HG_NO_MATCH, h.call(self, id, &in, &out));
+  REQUIRE(out.value == 7);
+  hg_request_t request = HG_REQUEST_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, id, &in, &out, &request));
+  hg_status_t status = HG_TRUE;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_process(0, &status));
+  REQUIRE(status == HG_FALSE);
+  REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+  hg_context_t* const context = HG_Context_create();
+  hg_handle_t handle = HG_HANDLE_NULL;
+  hg_return_t got = HG_SUCCESS;
+  REQUIRE_HG(HG_SUCCESS, HG_Create(context, self, id, &handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(handle, on_failure, &got, &in));
+  trigger_until(context, [&] { return got != HG_SUCCESS; });
+  REQUIRE_HG(HG_NO_MATCH, got);
+  REQUIRE_HG(HG_SUCCESS, HG_Destroy(handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(context));
+}
+
 void calls_of_itself() {
   const hg h("self", false, true);
   const na_addr_t self = h.self();
@@ -75,6 +114,7 @@ void calls_of_itself() {
     REQUIRE_HG(HG_SUCCESS, h.call(self, id, &in, &out));
     REQUIRE(out.value == 42);
   }
+  no_routine(h, self);
   number_t in{1}, out{0};
   hg_request_t request = HG_REQUEST_NULL;
   hg_status_t status = HG_TRUE;
@@ -127,22 +167,6 @@ hg_return_t on_forward(const hg_cb_info* info) {
   number_t in{5};
   if (HG_Forward(info->info.forward.handle, on_forward, t, &in) != HG_SUCCESS) ++t->wrong;  // once more
   return HG_SUCCESS;
-}
-
-hg_return_t on_failure(const hg_cb_info* info) {
-  *static_cast<hg_return_t*>(info->arg) = info->ret;
-  return HG_SUCCESS;
-}
-
-template <class Done>
-void trigger_until(hg_context_t* context, Done done) {
-  const double limit = now() + 20;
-  while (!done()) {
-    REQUIRE(now() < limit);
-    unsigned n = 0;
-    while (HG_Trigger(context, 0, 1, &n) == HG_SUCCESS) REQUIRE(n == 1);
-    if (!done()) HG_Progress(context, 100);
-  }
 }
 
 void callbacks(const std::string& name) {
@@ -253,6 +277,51 @@ int end(const std::string& name) {
   return 0;
 }
 
+/// NULL for what a function returns is HG_FAIL, in functions of bulk handles HG_INVALID_PARAM.
+void null_arguments() {
+  hg_id_t id = 0;
+  hg_bool_t flag = HG_FALSE;
+  na_class_t* na = nullptr;
+  unsigned n = 0;
+  hg_request_t none = HG_REQUEST_NULL;
+  REQUIRE_HG(HG_FAIL, HG_Initialized(nullptr, &na));
+  REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_initialized(nullptr, &na));
+  REQUIRE_HG(HG_FAIL, HG_Registered("some", nullptr, &id));
+  REQUIRE_HG(HG_FAIL, HG_Registered(nullptr, &flag, &id));
+  REQUIRE_HG(HG_SUCCESS, HG_Registered("some", &flag, nullptr));
+  REQUIRE(HG_Register(nullptr, nullptr, nullptr, nullptr) == 0);
+  for (int i = 0; i < 3; ++i)
+    REQUIRE_HG(HG_FAIL, HG_Version_get(i == 0 ? nullptr : &n, i == 1 ? nullptr : &n, i == 2 ? nullptr : &n));
+  REQUIRE_HG(HG_FAIL, HG_Wait(HG_REQUEST_NULL, 0, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Wait_all(1, nullptr, 0, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Wait_all(1, &none, 0, nullptr));
+  REQUIRE_HG(HG_SUCCESS, HG_Wait_all(0, nullptr, 0, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Request_free(HG_REQUEST_NULL));
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_process(0, nullptr));
+  REQUIRE(HG_Handler_get_addr(HG_HANDLE_NULL) == NA_ADDR_NULL);
+  REQUIRE(HG_Handler_get_na_class(HG_HANDLE_NULL) == nullptr);
+  REQUIRE_HG(HG_FAIL, HG_Handler_get_input(HG_HANDLE_NULL, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Handler_get_input_buf(HG_HANDLE_NULL, nullptr, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Handler_get_output_buf(HG_HANDLE_NULL, nullptr, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Handler_free_input(HG_HANDLE_NULL, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Handler_start_output(HG_HANDLE_NULL, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Handler_start_response(HG_HANDLE_NULL, nullptr, 0));
+  REQUIRE_HG(HG_FAIL, HG_Handler_free(HG_HANDLE_NULL));
+  REQUIRE_HG(HG_FAIL, HG_Progress(nullptr, 0));
+  REQUIRE_HG(HG_FAIL, HG_Trigger(nullptr, 0, 1, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Context_destroy(nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Get_output(HG_HANDLE_NULL, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Free_output(HG_HANDLE_NULL, nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Cancel(HG_HANDLE_NULL));
+  REQUIRE_HG(HG_FAIL, HG_Destroy(HG_HANDLE_NULL));
+  REQUIRE_HG(HG_FAIL, HG_Respond(HG_HANDLE_NULL, nullptr, nullptr, nullptr, nullptr));
+  REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_handle_deserialize(nullptr, &n, sizeof n));
+  hg_bulk_t bulk = HG_BULK_NULL;
+  REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_handle_deserialize(&bulk, nullptr, 0));
+  REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_handle_serialize(&n, sizeof n, HG_BULK_NULL));
+  REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_wait(HG_BULK_REQUEST_NULL, 0, nullptr));
+}
+
 void life() {
   REQUIRE_HG(HG_FAIL, HG_Init(nullptr));
   REQUIRE_HG(HG_FAIL, HG_Finalize());
@@ -268,6 +337,7 @@ void life() {
     if (i == 1) REQUIRE_HG(HG_SUCCESS, HG_Bulk_init(other));  // two networks
     REQUIRE_HG(HG_SUCCESS, HG_Init(na));
     REQUIRE_HG(HG_FAIL, HG_Init(na));
+    null_arguments();
     REQUIRE_HG(HG_SUCCESS, HG_Initialized(&flag, &found));
     REQUIRE(flag == HG_TRUE && found == na);
     REQUIRE_HG(HG_SUCCESS, HG_Bulk_initialized(&flag, &found));
@@ -288,6 +358,8 @@ void life() {
   }
   REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
   REQUIRE_CODE(NA_SUCCESS, NA_Finalize(other));
+  REQUIRE_CODE(NA_INVALID_PARAM, NA_Finalize(na));
+  REQUIRE_HG(HG_NA_ERROR, HG_Init(other));
 }
 
 }  // namespace

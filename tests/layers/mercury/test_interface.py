@@ -8,6 +8,8 @@ import unittest
 HEADERS = pathlib.Path(os.environ["LCI_SOURCE"]) / "include" / "mercury"
 INTERFACE = [line.split(maxsplit=1) for line in (pathlib.Path(__file__).parent / "interface.txt").read_text().splitlines()
              if line and not line.startswith("#")]
+STANDARDS = (("c", "gnu89"), ("c", "c89"), ("c", "c99"), ("c", "c11"), ("c++", "c++11"), ("c++", "c++17"))
+STRICT = ("-Wextra", "-Wpedantic")
 
 
 def listed(kind):
@@ -20,7 +22,8 @@ def fields(text):
 
 class Interface(unittest.TestCase):
     def compile(self, lines, language="c", *options):
-        done = subprocess.run(["cc", "-x", language, "-fsyntax-only", "-Wall", "-Werror", "-I", str(HEADERS), *options, "-"],
+        only_c = ["-Wstrict-prototypes"] if language == "c" else []
+        done = subprocess.run(["cc", "-x", language, "-fsyntax-only", "-Wall", "-Werror", "-I", str(HEADERS), *only_c, *options, "-"],
                               input="\n".join(lines) + "\n", capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr[:4000])
 
@@ -30,9 +33,24 @@ class Interface(unittest.TestCase):
     def test_each_header_compiles_alone(self):
         self.assertGreater(len(listed("header")), 20)
         for header in listed("header"):
-            for language, standard in (("c", "gnu89"), ("c++", "c++17")):
+            for language, standard in STANDARDS:
                 with self.subTest(header=header, standard=standard):
-                    self.compile([f"#include <{header}>"], language, f"-std={standard}")
+                    self.compile([f"#include <{header}>", "typedef int not_empty;"], language, f"-std={standard}", *STRICT)
+
+    def test_programs_may_be_strict(self):
+        """Macros that programs of v0.8.2 use, without a warning."""
+        lines = self.includes() + [
+            "MERCURY_GEN_PROC(open_in_t, ((hg_const_string_t)(path))((hg_uint64_t)(cookie)))",
+            "MERCURY_GEN_PROC(open_out_t, ((hg_int32_t)(ret)))",
+            "int main(void) {",
+            'HG_LOG_ERROR("%d", 1); HG_LOG_WARNING("text"); HG_LOG_DEBUG("%d", 1); HG_ERROR_DEFAULT("%s", "text");',
+            'HG_WARNING_DEFAULT("text"); NA_LOG_ERROR("%d", 1); NA_LOG_WARNING("text"); NA_LOG_DEBUG("text");',
+            'return MERCURY_REGISTER("open", open_in_t, open_out_t, NULL) == 0;',
+            "}"]
+        for language, standard in STANDARDS:
+            for verbose in ("-DHG_HAS_VERBOSE_ERROR", "-UHG_HAS_VERBOSE_ERROR"):
+                with self.subTest(standard=standard, verbose=verbose):
+                    self.compile(lines, language, f"-std={standard}", verbose, *STRICT)
 
     def test_functions_have_these_types(self):
         functions = [fields(f) for f in listed("function")]

@@ -156,6 +156,15 @@ int main() {
   refused(NA_PROTOCOL_ERROR, "NA_Finalize", "NA_Context_destroy", [&] { return NA_Finalize(net.c); });
   refused(invalid, "NA_Context_destroy", "context", [&] { return NA_Context_destroy(net.c, other.x); });
   refused(invalid, "NA_Finalize", "na_class", [&] { return NA_Finalize(nullptr); });
+  na_class_t* const finalized = NA_Initialize("self", NA_FALSE);
+  REQUIRE_CODE(NA_SUCCESS, NA_Finalize(finalized));
+  // What reuses the memory of the class, as the class was.
+  char* const reused = static_cast<char*>(std::malloc(1 << 16));
+  std::memset(reused, 'x', 1 << 16);
+  refused(invalid, "NA_Finalize", "was finalized", [&] { return NA_Finalize(finalized); });
+  refused(invalid, "NA_Context_create", "was finalized",
+          [&] { return NA_Context_create(finalized) == nullptr ? NA_INVALID_PARAM : NA_SUCCESS; });
+  std::free(reused);
   // Destroying the context ends an unmatched receive.
   REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &never, buffer, 2, nullptr));
   REQUIRE_CODE(NA_SUCCESS, NA_Context_destroy(net.c, net.x));
