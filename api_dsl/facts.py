@@ -33,6 +33,7 @@ RCOMP_IF_ANY = Fact("remote completion if any", "any; messages to a handle that 
                                                 "counted")
 RESERVED = Fact("reserved handle", "0, or a reserved handle without an object")
 REGISTERED = Fact("registered handle", "a registered or reserved handle")
+COUNTER_VALUE = Fact("counter value", "-2^62 to 2^62 - 1")
 HANDLES = Fact("number of handles", "1 to the number of handles left of 2^24 - 1")
 
 _BY_ARGUMENT = {
@@ -45,7 +46,7 @@ _BY_ARGUMENT = {
     ("post_am", "remote_comp"): RCOMP, ("post_put", "remote_comp"): RCOMP_IF_ANY,
     ("post_get", "remote_comp"): RCOMP_IF_ANY,
     ("register_rcomp", "rcomp"): RESERVED, ("deregister_rcomp", "rcomp"): REGISTERED,
-    ("reserve_rcomps", "n"): HANDLES, ("matching_engine_insert", "value"): ADDRESS,
+    ("counter_set", "value"): COUNTER_VALUE, ("reserve_rcomps", "n"): HANDLES, ("matching_engine_insert", "value"): ADDRESS,
     ("graph_add_node", "fn"): MAY_BE_NULL, ("alloc_handler", "handler"): FUNCTION,
     ("alloc_am_handler", "handler"): FUNCTION,
     ("cq_pop_many", "statuses"): Fact("buffer", "not null, unless `max_pops` is 0"),

@@ -16,8 +16,8 @@ runtime = Resource(
           "sent it. Here each packet returns to the free list of the thread that frees it.",
           "4096", no_effect=True),
         A("imm_nbits_tag", "int",
-          "Bits of immediate data for the tag. The wire format here has full tags, so the value only determines "
-          "`max_imm_tag`.", "16", minimum=1, maximum=31),
+          "Bits of immediate data for the tag, together with `imm_nbits_rcomp` at most 31. The wire format here has full "
+          "tags, so the value only determines `max_imm_tag`.", "16", minimum=1, maximum=31),
         A("imm_nbits_rcomp", "int",
           "Bits of immediate data for the remote completion handle; as `imm_nbits_tag`.", "15",
           minimum=1, maximum=31),
@@ -59,10 +59,10 @@ runtime = Resource(
         A("trace_events", "size_t",
           "Trace events stored for each thread, 56 bytes each; beyond that, the oldest are dropped and counted.",
           "262144", source=_OURS, minimum=16, maximum=1 << 32),
-        A("max_imm_tag", "uint64_t", "Largest tag on the fast path of a put with signal.", "0",
+        A("max_imm_tag", "uint64_t", "The largest tag with `imm_nbits_tag` bits. Larger ones are as fast here.", "0",
           settable=False),
         A("max_imm_rcomp", "uint64_t",
-          "Largest remote completion handle on the fast path of a put with signal.", "0",
+          "The largest remote completion handle with `imm_nbits_rcomp` bits. Larger ones are as fast here.", "0",
           settable=False),
         A("max_tag", "uint64_t", "Largest tag.", "0", settable=False),
         A("max_rcomp", "uint64_t", "Largest remote completion handle.", "0", settable=False),
@@ -274,7 +274,7 @@ device = Resource(
         A("ordered_puts", "bool",
           "Whether puts through the device may be `ordered`. False for networks that don't keep puts in order, and for "
           "those without puts, for which the core sends messages.", "false", source=_OURS, settable=False),
-        A("uid", "int", "Number of the device in its process.", "-1", settable=False),
+        A("uid", "int", "Number of the device in its runtime, from 0; the same in all ranks.", "-1", settable=False),
     ))
 
 endpoint = Resource(

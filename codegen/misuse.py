@@ -1,7 +1,7 @@
 """Generates the cases of misuse from the interface: invalid values for every argument of every operation, and the
 expected results. tests/misuse runs them; setting.hpp there defines the valid values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from api_dsl import facts
 from codegen import misuse_memory
@@ -89,6 +89,8 @@ OUTSIDE = {
     "remote completion": (("0", "0"),),
     "reserved handle": (("not reserved", "0xffffff"), ("the largest", "~rcomp_t{0}")),
     "registered handle": (("0", "0"), ("the largest", "~rcomp_t{0}")),
+    "counter value": (("2^62", "int64_t{1} << 62"), ("-2^62 - 1", "-(int64_t{1} << 62) - 1"),
+                      ("the smallest", "std::numeric_limits<int64_t>::min()")),
     "number of handles": (("0", "0"), ("the largest", "~rcomp_t{0}")),
 }
 KINDS = {"sync_": "s.counter", "counter_": "s.queue", "cq_": "s.counter", "graph_": "s.counter"}
@@ -119,7 +121,9 @@ class Cases:
             if op.name not in REFUSED_HERE and self._good(op) is not None:
                 yield self._case(op, "", "good values", "fine", "always", [])
             for f in op.fields:
-                yield from self._of_argument(op, f)
+                for case in self._of_argument(op, f):
+                    yield case
+                    yield from self._inline(op, case)
             if op.resource is not None:
                 yield from self._of_attributes(op)
             for argument, value, setters, expected, before in misuse_memory.of_operation(op):
@@ -174,6 +178,14 @@ class Cases:
         if op.name in REFUSED_HERE and when == "always" and f.handle is None:
             expected = "either"  # may be refused for another reason, which is checked first
         return self._case(op, f.name, value, expected, when, [(f.name, text)])
+
+    @staticmethod
+    def _inline(op, case):
+        """The same call where its functor tries a direct path (include/lci/direct.hpp), which must reject the same
+        values: to a given device and, of one-sided operations, to memory that this process has mapped."""
+        if op.direct and op.name != "progress" and case.argument not in ("runtime", "device"):
+            code = case.code.replace("op.runtime(s.rt);", "op.device(s.device);").replace("s.rmr)", "s.shared_rmr)")
+            yield replace(case, value=case.value + ", to a given device", code=code)
 
     # --- arguments ---
 

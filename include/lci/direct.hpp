@@ -108,7 +108,8 @@ LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const A
 template <class Args>
 LCI_ALWAYS_INLINE inline bool is_word(const Args& a) {
   return a.size == 8 && a.local_buffer != nullptr && (a.tag >> 32) == 0 && a.allow_done && a.layout == nullptr &&
-         a.remote_layout == nullptr && a.operation == nullptr;
+         a.remote_layout == nullptr && a.operation == nullptr && a.deadline == -1 &&
+         static_cast<unsigned>(a.comp_semantic) <= static_cast<unsigned>(comp_semantic_t::remote);
 }
 
 template <class Args>
@@ -179,7 +180,7 @@ template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_recv(const Args& a, status_t& status) {
   if (a.layout != nullptr || a.operation != nullptr || a.deadline != -1 || !a.allow_posted || a.allocate ||
       !a.matching_engine.is_empty() || !a.mr.is_empty() || a.local_buffer == nullptr || (a.tag >> 32) != 0 ||
-      a.local_comp.is_empty() ||
+      a.local_comp.is_empty() || a.comp_semantic != comp_semantic_t::memory || static_cast<int64_t>(a.size) < 0 ||
       (a.matching_policy != matching_policy_t::rank_tag && a.matching_policy != matching_policy_t::rank_only))
     return false;
   core::device* const d = device_of(a);
@@ -234,7 +235,7 @@ LCI_ALWAYS_INLINE inline bool direct_get(const Args& a, status_t& status) {
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_atomic(const Args& a, status_t& status) {
   if (a.op != atomic_op_t::add || (a.type != atomic_type_t::uint64 && a.type != atomic_type_t::int64) ||
-      a.operand == nullptr || a.result == nullptr || !a.allow_done || a.operation != nullptr ||
+      a.operand == nullptr || a.result == nullptr || !a.allow_done || a.operation != nullptr || a.deadline != -1 ||
       (a.rmr.base + a.remote_disp) % 8 != 0)
     return false;
   const core::device* const d = device_of(a);

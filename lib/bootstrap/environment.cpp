@@ -1,6 +1,7 @@
 #include "lib/bootstrap/environment.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <vector>
 
@@ -88,14 +89,15 @@ std::string need_text(const char* name, const char* group) {
 int need_number(const char* name, int lowest, const char* group) {
   const auto value = pmi1::parse_int(need_text(name, group));
   if (value && *value >= lowest) return *value;
-  throw bootstrap_error(assignment(name) + " is not a number from " + std::to_string(lowest) + " on; " +
-                        bootstrap_remedy);
+  throw bootstrap_error(assignment(name) + " is not a number from " + std::to_string(lowest) + " to " +
+                        std::to_string(INT_MAX) + "; " + bootstrap_remedy);
 }
 
 void check_rank(int rank, int size, const char* source) {
   if (size >= 1 && rank >= 0 && rank < size) return;
   throw bootstrap_error("rank " + std::to_string(rank) + " of " + std::to_string(size) + " is impossible (" + source +
-                        "); " + bootstrap_remedy);
+                        "): the number of ranks must be at least 1, and the rank from 0 to that number - 1; " +
+                        bootstrap_remedy);
 }
 
 void check_contradictions() {

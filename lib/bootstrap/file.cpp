@@ -33,7 +33,7 @@ int file_ranks() {
   const int n = need_number("LCT_PMI_FILE_NRANKS", 1, file_group);
   if (n > most_file_ranks)
     throw bootstrap_error("LCT_PMI_FILE_NRANKS=" + std::to_string(n) + " is more than " +
-                          std::to_string(most_file_ranks));
+                          std::to_string(most_file_ranks) + "; " + bootstrap_remedy);
   return n;
 }
 

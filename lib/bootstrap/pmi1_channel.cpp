@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "lib/base/memory.hpp"
+#include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/limits.hpp"
 
 namespace lci::network::pmi1 {
@@ -56,14 +57,14 @@ channel::~channel() { close(fd_); }
 int channel::connect_to(const std::string& port, double timeout) {
   const size_t colon = port.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == port.size()) {
-    throw bootstrap_error("PMI_PORT=" + printable(port) + " is not of the form host:port");
+    throw bootstrap_error("PMI_PORT=" + printable(port) + " is not of the form host:port; " + bootstrap_remedy);
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addresses found;
   const int rc = getaddrinfo(port.substr(0, colon).c_str(), port.substr(colon + 1).c_str(), &hints, &found.list);
   if (rc != 0) {
-    throw bootstrap_error("PMI_PORT=" + printable(port) + ": " + gai_strerror(rc));
+    throw bootstrap_error("PMI_PORT=" + printable(port) + ": " + gai_strerror(rc) + "; " + bootstrap_remedy);
   }
   std::string why = "no address";
   for (const addrinfo* a = found.list; a != nullptr; a = a->ai_next) {
@@ -88,7 +89,9 @@ int channel::connect_to(const std::string& port, double timeout) {
     why = strerror(error);
     close(fd);
   }
-  throw bootstrap_error("cannot connect to the launcher at PMI_PORT=" + printable(port) + ": " + why);
+  throw bootstrap_error("cannot connect to the launcher at PMI_PORT=" + printable(port) + ": " + why +
+                        "; was this process started by a rank instead of by the launcher? Then unset PMI_PORT. Else " +
+                        bootstrap_remedy);
 }
 
 void channel::wait(short events) {

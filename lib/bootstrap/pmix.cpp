@@ -176,7 +176,8 @@ class pmix_bootstrap final : public bootstrap {
                    "gone, or the launcher; LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
     if (shared->status != PMIX_SUCCESS && !may_fail) {
       throw bootstrap_error(std::string(function) + ": " + library_.error_string(shared->status) +
-                            "; the launcher or another rank may be gone");
+                            "; the launcher or another rank may be gone, or this process was started by a rank "
+                            "instead of by the launcher: then unset PMIX_NAMESPACE and PMIX_RANK");
     }
     return shared;
   }

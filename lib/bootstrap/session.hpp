@@ -36,8 +36,8 @@ class session {
   /// Runs one operation. A bootstrap_error in it breaks the session; other exceptions don't.
   template <class F>
   void run(const char* operation, F&& body) {
-    const std::string who = std::string(kind_) + " bootstrap (" + where_ + ", rank " + std::to_string(rank_) + " of " +
-                            std::to_string(size_) + "): " + operation + ": ";
+    const std::string who = std::string(kind_) + " bootstrap (" + where_ + ", rank " + known(rank_) + " of " +
+                            known(size_) + "): " + operation + ": ";
     if (!mine()) {
       throw bootstrap_error(who + "this process was forked off rank " + std::to_string(rank_) +
                             "; only the rank itself may use LCI");
@@ -53,6 +53,8 @@ class session {
   }
 
  private:
+  static std::string known(int number) { return number < 0 ? "?" : std::to_string(number); }
+
   /// Why the process's session broke; empty if it did not.
   static std::string& failure() {
     static std::string text;

@@ -61,8 +61,10 @@ tcp::meeting_point find_root() {
   }
   const auto port = pmi1::parse_int(p.port);
   if (p.host.empty() || !port || *port < 1 || *port > 65535) {
-    throw bootstrap_error(p.variables + " says '" + pmi1::printable(p.text()) +
-                          "', which is not <host>:<port> with a port from 1 to 65535");
+    throw bootstrap_error(
+        p.variables + " says '" + pmi1::printable(p.text()) +
+        "', which is not <host>:<port> with a port from 1 to 65535; name the host of rank 0 and a port "
+        "that is free there");
   }
   return p;
 }
@@ -173,7 +175,8 @@ class tcp_bootstrap final : public bootstrap {
       const tcp::frame f = receive(tcp::kind::fenced, tcp::kind::failed);
       if (f.what == tcp::kind::fenced) return;
       tcp::reader r(f.body);
-      throw bootstrap_error(r.text(tcp::max_text) + "; LCI_ATTR_BOOTSTRAP_TIMEOUT=" + seconds_text(timeout_));
+      throw bootstrap_error(r.text(tcp::max_text) + "; LCI_ATTR_BOOTSTRAP_TIMEOUT=" + seconds_text(timeout_) +
+                            " is how long to wait: were all ranks started, with the same WORLD_SIZE and address?");
     });
   }
 

@@ -19,6 +19,8 @@ namespace lci {
 template <template <class> class Atom = std::atomic, class Futex = os_futex>
 class signal_counter {
  public:
+  static constexpr int64_t largest = (int64_t{1} << 62) - 1, smallest = -largest - 1;
+
   void add_one() {
     uint64_t w = word_.load(std::memory_order_relaxed);
     if (LCI_LIKELY(!(w & asleep))) {
@@ -36,6 +38,7 @@ class signal_counter {
     return static_cast<int64_t>(word_.load(std::memory_order_acquire)) >> 1;  // A1
   }
 
+  /// `value`: from smallest to largest.
   void set(int64_t value) {
     const uint64_t old = word_.exchange(static_cast<uint64_t>(value) << 1, std::memory_order_acq_rel);  // R1, A1
     if (old & asleep) Futex::wake_all(&word_);

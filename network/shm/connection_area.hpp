@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "lib/base/cpu.hpp"
 #include "network/shm/layout.hpp"
@@ -26,6 +27,7 @@ struct external_address {
   address where;
   file_name connection_area;
 };
+static_assert(std::has_unique_object_representations_v<external_address>);
 
 /// Identifies a connection in a connection area: its slot (an index), and its number there.
 struct slot_number {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "lib/base/cpu.hpp"
@@ -110,6 +111,8 @@ class context final : public network::context {
     address where;
     rank_range nearby;
   };
+  // Whoever reads the launcher's store sees no bytes that were in the memory of `offered` before.
+  static_assert(std::has_unique_object_representations_v<offered>);
   struct peer {
     address where;                     // constant once known
     std::atomic<bool> known{false};    // R9: written after `where`

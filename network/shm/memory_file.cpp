@@ -64,7 +64,7 @@ file_name memory_file::name() const {
   struct stat s {};
   if (fstat(fd_, &s) != 0)
     throw resource_error("shm: fstat of own memory failed: " + std::string(std::strerror(errno)));
-  return {fd_, size_, s.st_dev, s.st_ino};
+  return {fd_, 0, size_, s.st_dev, s.st_ino};
 }
 
 mapping memory_file::map(uint64_t wish) const { return mapping(fd_, size_, attribute_, wish); }

@@ -33,9 +33,10 @@ class mapping {
   size_t size_ = 0;
 };
 
-/// Identifies a file for peers.
+/// Identifies a file for peers. Without padding, since peers get its bytes, and padding is never set.
 struct file_name {
   int32_t fd = -1;
+  uint32_t unused = 0;
   uint64_t size = 0;
   uint64_t file_system = 0;  // these two identify the file even if the descriptor is reused
   uint64_t file = 0;

@@ -10,10 +10,11 @@
 
 namespace lci::network::shm {
 
-/// A rank's address, as it is offered to the others.
+/// A rank's address, as it is offered to the others. Without padding, as file_name.
 struct address {
   uint64_t magic = segment_magic;
   int32_t pid = 0;
+  uint32_t unused = 0;
   file_name segment;
   uint64_t start_time = 0;  // of the process: detects a reused pid
   uint64_t space = 0;       // where the pid is valid: see process_space()

@@ -34,7 +34,7 @@ struct gathered {
   std::byte head[sizeof(frame_head)];
   iovec pieces[4];
   gathered(frame_kind kind, const parts& m) {
-    begin_frame(head, kind, m.size());
+    put_frame_head(head, kind, m.size());
     pieces[0] = {head, sizeof head};
     pieces[1] = {const_cast<void*>(m.head), m.head_size};
     pieces[2] = {const_cast<void*>(m.rest), m.rest_size};

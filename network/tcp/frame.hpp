@@ -46,11 +46,19 @@ constexpr size_t frame_room(size_t message) {
   return (sizeof(frame_head) + message + frame_alignment - 1) / frame_alignment * frame_alignment;
 }
 
-/// Writes a frame's head to `to`; returns where its message goes. The padding may have any value.
-inline std::byte* begin_frame(std::byte* to, frame_kind kind, size_t message) {
+/// Writes a frame's head to `to`; returns what follows it.
+inline std::byte* put_frame_head(std::byte* to, frame_kind kind, size_t message) {
   const frame_head head{static_cast<uint32_t>(message), kind};
   std::memcpy(to, &head, sizeof head);
   return to + sizeof head;
+}
+
+/// Writes a frame's head and padding to `to`, which has room for the whole frame; returns where its message goes. The
+/// padding is 0, so that the peer gets nothing that was in that memory before.
+inline std::byte* begin_frame(std::byte* to, frame_kind kind, size_t message) {
+  // The last bytes of the frame, some of which the head and the message overwrite: a store of constant size.
+  std::memset(to + frame_room(message) - frame_alignment, 0, frame_alignment);
+  return put_frame_head(to, kind, message);
 }
 
 /// Maximum number of bytes of one put or get.

@@ -23,7 +23,7 @@ class content_frame {
   content_frame(frame_kind kind, const void* head, size_t head_size, const void* content, size_t size,
                 void* context = nullptr)
       : context_(context), content_(static_cast<const std::byte*>(content)), size_(size) {
-    std::byte* const behind = begin_frame(head_.data(), kind, head_size + size);
+    std::byte* const behind = put_frame_head(head_.data(), kind, head_size + size);
     if (head_size > 0) std::memcpy(behind, head, head_size);
     head_size_ = sizeof(frame_head) + head_size;
     left_ = frame_room(head_size + size);

@@ -1,5 +1,6 @@
 // Attributes: defaults read and set before a runtime exists, values given at allocation, the environment.
 #include <cstdlib>
+#include <set>
 
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/pattern.hpp"
@@ -65,6 +66,49 @@ TEST_CASE("names and contexts given to resources do not change what they do", "[
     EXPECT(device.get_attr_uid() != env.device.get_attr_uid());
     lci::free_device_x(&device).runtime(env.rt)();
   });
+}
+
+TEST_CASE("each endpoint of a process has a number of its own, which it keeps", "[attributes]") {
+  on_ranks([](rank_env& env) {
+    auto device = lci::alloc_device_x().alloc_progress_endpoint(true).runtime(env.rt)();
+    auto first = lci::alloc_endpoint_x().device(device).runtime(env.rt)();
+    const auto of_device = lci::get_default_endpoint_x().device(device).runtime(env.rt)();
+    const auto of_default = lci::get_default_endpoint_x().runtime(env.rt)();
+    const int uid = first.get_attr_uid();
+    EXPECT(uid >= 0);
+    auto second = lci::alloc_endpoint_x().device(device).runtime(env.rt)();
+    const std::set<int> all = {uid, second.get_attr_uid(), of_device.get_attr_uid(), of_default.get_attr_uid()};
+    EXPECT_EQ(all.size(), size_t{4});
+    EXPECT_EQ(first.get_attr_uid(), uid);
+    lci::free_endpoint_x(&first).runtime(env.rt)();
+    lci::free_endpoint_x(&second).runtime(env.rt)();
+    env.barrier();
+    lci::free_device_x(&device).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("the bits of immediate data say how large the tags and handles of the published interface are",
+          "[attributes]") {
+  on_ranks(
+      [](rank_env& env) {
+        EXPECT_EQ(env.rt.get_attr_max_imm_tag(), uint64_t{(1 << 20) - 1});
+        EXPECT_EQ(env.rt.get_attr_max_imm_rcomp(), uint64_t{(1 << 11) - 1});
+        EXPECT(env.rt.get_attr_max_tag() >= 0xffffffff);
+        EXPECT_INVALID((lci::alloc_runtime_x().imm_nbits_tag(20).imm_nbits_rcomp(12)(), 0), "imm_nbits_tag",
+                       "imm_nbits_rcomp");
+        // A handle has other bits each time its place is used again, and is still not above the limit.
+        auto cq = lci::alloc_cq_x().runtime(env.rt)();
+        for (int i = 0; i < 3; ++i) {
+          const auto rcomp = lci::register_rcomp_x(cq).runtime(env.rt)();
+          EXPECT(rcomp <= env.rt.get_attr_max_rcomp());
+          lci::deregister_rcomp_x(rcomp).runtime(env.rt)();
+        }
+        lci::free_comp_x(&cq).runtime(env.rt)();
+      },
+      [](lci::global_attr_t& attr) {
+        attr.imm_nbits_tag = 20;
+        attr.imm_nbits_rcomp = 11;
+      });
 }
 
 TEST_CASE("handles compare, are empty at first and when freed, and can be hashed", "[attributes]") {

@@ -161,6 +161,13 @@ TEST_CASE("a counter counts the signals of several threads and can be set", "[co
     lci::counter_set_x(counter, -5).runtime(env.rt)();
     lci::comp_signal_x(counter, done_with(0)).runtime(env.rt)();
     EXPECT_EQ(lci::counter_get_x(counter).runtime(env.rt)(), int64_t{-4});
+    for (const int64_t outside : {int64_t{1} << 62, -(int64_t{1} << 62) - 1}) {
+      // The values of 63 bits nearest to it can be set, and read again.
+      const int64_t inside = outside < 0 ? outside + 1 : outside - 1;
+      lci::counter_set_x(counter, inside).runtime(env.rt)();
+      EXPECT_INVALID(lci::counter_set_x(counter, outside).runtime(env.rt)(), "value", std::to_string(outside).c_str());
+      EXPECT_EQ(lci::counter_get_x(counter).runtime(env.rt)(), inside);
+    }
     lci::free_comp_x(&counter).runtime(env.rt)();
   });
 }

@@ -42,12 +42,13 @@ class Environment(unittest.TestCase):
             result = run(HELPER, 'info', PMI_PORT=port, PMI_ID=0)
             self.assertEqual(result.returncode, 9)
             self.assertIn('PMI_PORT', result.stderr)
+            self.assertIn('lcirun -n N', result.stderr)
         with socket.socket() as s:  # a port without a listener
             s.bind(('127.0.0.1', 0))
             port = s.getsockname()[1]
             result = run(HELPER, 'info', PMI_PORT=f'127.0.0.1:{port}', PMI_ID=0)
         self.assertEqual(result.returncode, 9)
-        self.assertIn('refused', result.stderr)
+        self.assertRegex(result.stderr, f'PMI_PORT=127.0.0.1:{port}: .*refused.*unset PMI_PORT')
 
     def test_ranks_of_an_unsupported_launcher_do_not_become_jobs_of_one_rank(self):
         self.refused('OMPI_COMM_WORLD_SIZE=4', OMPI_COMM_WORLD_SIZE=4)

@@ -134,8 +134,10 @@ class Joining(Tcp):
                 'MASTER_PORT is not set': {'RANK': 0, 'WORLD_SIZE': 2, 'MASTER_ADDR': 'x'},
                 'MASTER_ADDR is not set': {'RANK': 0, 'WORLD_SIZE': 2},
                 'RANK=2': {'RANK': '2 ', 'WORLD_SIZE': 2, 'LCI_TCP_ROOT': 'a:1'},
-                'rank 2 of 2 is impossible': {'RANK': '2', 'WORLD_SIZE': 2, 'LCI_TCP_ROOT': 'a:1'},
-                '<host>:<port>': {'RANK': '0', 'WORLD_SIZE': 2, 'LCI_TCP_ROOT': 'a:70000'},
+                'rank 2 of 2 is impossible (RANK, WORLD_SIZE): the number of ranks must be at least 1, and the rank from 0':
+                    {'RANK': '2', 'WORLD_SIZE': 2, 'LCI_TCP_ROOT': 'a:1'},
+                '<host>:<port> with a port from 1 to 65535; name the host of rank 0':
+                    {'RANK': '0', 'WORLD_SIZE': 2, 'LCI_TCP_ROOT': 'a:70000'},
                 'at least 16': {'RANK': '0', 'WORLD_SIZE': 2, 'LCI_TCP_ROOT': 'localhost:1',
                                 'LCI_TCP_KEY': 'short'}}.items():
             with self.subTest(wanted=wanted):

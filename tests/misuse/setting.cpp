@@ -10,6 +10,9 @@ setting::setting()
   counting = alloc_device_x().counters(true).runtime(rt)();
   mr = register_memory_x(window, window_size).runtime(rt)();
   rmr = get_rmr(mr);
+  shared_rmr = get_rmr(alloc_shared_x(window_size).runtime(rt)());
+  // The first access finds where shared memory is mapped.
+  post_put_x(0, buffer, 8, COMP_NULL, 0, shared_rmr).runtime(rt)();
   counter = alloc_counter_x().runtime(rt)();
   queue = alloc_cq_x().runtime(rt)();
   handler = alloc_handler_x(handle_status).runtime(rt)();

@@ -30,6 +30,7 @@ struct setting {
   device_t device, counting;  // the default one, and one with counters
   mr_t mr;                    // of `window`
   rmr_t rmr;
+  rmr_t shared_rmr;         // of as much shared memory
   rcomp_t rcomp, reserved;  // of `counter`, and one without an object
   symmetric_t symmetric;
   matching_engine_t engine;

@@ -34,8 +34,10 @@ class InstalledCase(unittest.TestCase):
         cls.library = cls.pc.parent.parent / "liblci.so"
         if "pcfiledir" not in cls.pc.read_text():
             raise RuntimeError(f"{BUILD} keeps options from before lci.pc was relocatable: remove it")
-        cls.env = dict(os.environ, PKG_CONFIG_PATH=str(cls.pc.parent),
+        # Only our packages are found: a user need not have those whose headers LCI was built with.
+        cls.env = dict(os.environ, PKG_CONFIG_LIBDIR=str(cls.pc.parent),
                        LD_LIBRARY_PATH=str(cls.library.parent))
+        cls.env.pop("PKG_CONFIG_PATH", None)
 
     @classmethod
     def launch(cls, ranks, program):

@@ -71,6 +71,26 @@ class Consumers(InstalledCase):
     def test_a_cmake_project_in_c_finds_lci_v1(self):
         self.v1_works(self.cmake_program_in_c(HERE / "v1_consumer.c", "LCI::v1"))
 
+    def test_a_program_that_names_only_a_layer_finds_the_core_beside_it(self):
+        """Neither the linker nor the program is told where liblci is."""
+        here = {name: value for name, value in self.env.items() if name != "LD_LIBRARY_PATH"}
+        for package, source in (("lct", HERE / "lct_consumer.c"), ("lci-v1", HERE / "v1_consumer.c"),
+                                ("armci", SOURCE / "tests/layers/armci/c_caller.c"),
+                                ("ccs", SOURCE / "tests/layers/ccs/figure.c"),
+                                ("na", SOURCE / "tests/layers/na/figure.c"),
+                                ("mercury", SOURCE / "tests/layers/mercury/v082.c"),
+                                ("lci-rpc", HERE / "rpc_consumer.cpp")):
+            with self.subTest(package=package):
+                program = self.folder / f"only_{package}"
+                flags = self.do("pkg-config", "--cflags", "--libs", package, env=here).split()
+                if package != "lci-rpc":  # whose headers call the core's functions
+                    self.assertNotIn("-llci", flags)
+                # As the linkers of distributions that keep all libraries that are named.
+                compiler = "g++" if source.suffix == ".cpp" else "gcc"
+                self.do(compiler, source, "-o", program, "-Wl,--no-as-needed", *flags,
+                        f"-Wl,-rpath,{self.library.parent}", "-Wl,--enable-new-dtags", env=here)
+                self.do(self.root / "bin" / "lcirun", "-n", 1, program, env=here)
+
     def v1_folder(self):
         """Where the names are that build files of LCI v1.7 use."""
         return self.library.parent / "lci-v1"
@@ -94,7 +114,7 @@ class Consumers(InstalledCase):
                   '  LCM_Log(LCM_LOG_INFO, "quiet", "other %d\\n", value);\n'
                   '  LCM_DBG_Assert(value == 0, "not compiled\\n");\n'
                   '  LCM_Assert(value >= 100, "value %d\\n", value);\n' + call))
-        env = dict(self.env, PKG_CONFIG_PATH=f"{self.v1_folder() / 'pkgconfig'}:{self.env['PKG_CONFIG_PATH']}")
+        env = dict(self.env, PKG_CONFIG_PATH=f"{self.v1_folder() / 'pkgconfig'}:{self.env['PKG_CONFIG_LIBDIR']}")
         flags = self.do("pkg-config", "--cflags", "--libs", "liblci", env=env).split()
         self.assertIn("-llci", flags)
         self.do("pkg-config", "--atleast-version=1.7", "--max-version=1.8", "liblci", env=env)
@@ -281,9 +301,9 @@ class Consumers(InstalledCase):
         folder = self.project("meson", "meson_subproject")
         (folder / "subprojects").mkdir()
         (folder / "subprojects" / "lci").symlink_to(SOURCE, target_is_directory=True)
-        # Without optimization, which takes less time to build.
-        self.do("meson", "setup", folder / "build", folder, "--wrap-mode=forcefallback",
-                "-Dbuildtype=plain")
+        # Without optimization, which takes less time to build; with all that the system has.
+        self.do("meson", "setup", folder / "build", folder, "--wrap-mode=forcefallback", "-Dbuildtype=plain",
+                env={name: value for name, value in self.env.items() if name != "PKG_CONFIG_LIBDIR"})
         self.do("ninja", "-C", folder / "build", "consumer", "lct_consumer", "v1_consumer", "both_consumer",
                 timeout=600)
         self.runs_on_two_ranks(folder / "build" / "consumer")

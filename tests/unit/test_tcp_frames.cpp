@@ -1,4 +1,5 @@
 // Frames on a connection of the tcp backend.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -57,16 +58,26 @@ TEST_CASE("frames are read from a stream as they were written, wherever it is sp
   }
 }
 
+TEST_CASE("a frame has no bytes that were in its memory before", "[unit]") {
+  for (size_t size = 0; size <= 3 * frame_alignment; ++size) {
+    const std::string message(size, 'm');
+    std::vector<std::byte> memory(frame_room(size) + 1, std::byte{0xaa});
+    std::memcpy(begin_frame(memory.data(), frame_kind::message, size), message.data(), size);
+    CHECK(std::count(memory.begin(), memory.end(), std::byte{0xaa}) == 1);
+    CHECK(memory.back() == std::byte{0xaa});
+  }
+}
+
 TEST_CASE("a frame of an unknown kind, or one that is too long, is invalid", "[unit]") {
   frame_view frame{};
   size_t needed = 0;
   std::byte head[sizeof(frame_head)];
-  begin_frame(head, frame_kind::message, largest_message);
+  put_frame_head(head, frame_kind::message, largest_message);
   CHECK(read_frame(head, sizeof head, frame, needed) == frame_state::partial);
   CHECK(needed == frame_room(largest_message));
-  begin_frame(head, frame_kind::message, largest_message + 1);
+  put_frame_head(head, frame_kind::message, largest_message + 1);
   CHECK(read_frame(head, sizeof head, frame, needed) == frame_state::garbage);
-  begin_frame(head, static_cast<frame_kind>(0), 8);
+  put_frame_head(head, static_cast<frame_kind>(0), 8);
   CHECK(read_frame(head, sizeof head, frame, needed) == frame_state::garbage);
   CHECK(read_frame(head, sizeof head - 1, frame, needed) == frame_state::partial);
 }

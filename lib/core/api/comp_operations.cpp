@@ -103,7 +103,12 @@ comp_t alloc_counter(alloc_counter_args& a) {
 
 int64_t counter_get(counter_get_args& a) { return checked_counter(a.comp, "counter_get").number.get(); }
 
-void counter_set(counter_set_args& a) { checked_counter(a.comp, "counter_set").number.set(a.value); }
+void counter_set(counter_set_args& a) {
+  counter& c = checked_counter(a.comp, "counter_set");
+  if (a.value < c.number.smallest || a.value > c.number.largest)
+    throw_invalid("counter_set", "value", std::to_string(a.value), "-2^62 to 2^62 - 1", "a counter has 63 bits");
+  c.number.set(a.value);
+}
 
 bool counter_wait_for(counter_wait_for_args& a) {
   auto& number = checked_counter(a.comp, "counter_wait_for").number;

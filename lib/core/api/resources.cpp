@@ -126,11 +126,8 @@ device_t alloc_device(alloc_device_args& a) {
   // Endpoints are allocated first, since nothing may fail later: peers rely on a device that exists, as the k-th
   // one of this rank.
   std::unique_ptr<endpoint> usual, of_progress;
-  endpoint_attr_t endpoint_attr;
-  endpoint_attr.uid = 0;
-  if (a.attr.alloc_default_endpoint) usual = std::make_unique<endpoint>(device_t(), endpoint_attr);
-  endpoint_attr.uid = 1;
-  if (a.attr.alloc_progress_endpoint) of_progress = std::make_unique<endpoint>(device_t(), endpoint_attr);
+  if (a.attr.alloc_default_endpoint) usual = std::make_unique<endpoint>(device_t(), endpoint_attr_t());
+  if (a.attr.alloc_progress_endpoint) of_progress = std::make_unique<endpoint>(device_t(), endpoint_attr_t());
   memory_of_device memory(*a.net_context.p_impl, a.attr.memory_reserve);
   auto d = std::make_unique<device>(rt, *a.net_context.p_impl, pool, a.attr);
   memory.learn();

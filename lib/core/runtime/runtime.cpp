@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <thread>
 
 #include "lib/base/call_watch.hpp"
@@ -41,8 +42,9 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
     external_peers = std::make_unique<core::external_peers>(*this, size_, attr.max_peers, attr.accept_external_peers);
   large_copy::set_rule(static_cast<copy_rule>(attr.copy_way));
   attr.max_tag = max_tag;
-  attr.max_imm_tag = max_tag;
-  attr.max_rcomp = attr.max_imm_rcomp = rcomp_table::index_mask;
+  attr.max_imm_tag = (uint64_t{1} << attr.imm_nbits_tag) - 1;
+  attr.max_imm_rcomp = (uint64_t{1} << attr.imm_nbits_rcomp) - 1;
+  attr.max_rcomp = std::numeric_limits<rcomp_t>::max();  // with its generation a handle may have any value
   deferred.on_push = progress_bells::ring_all;
   deferred.on_push_argument = &bells;
   if (attr.progress_thread != progress_mode_t::none) {

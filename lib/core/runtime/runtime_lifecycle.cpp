@@ -59,7 +59,17 @@ void free_defaults(runtime_t rt) {
   if (!r.default_net_context.is_empty()) free_net_context_x(&r.default_net_context).runtime(rt)();
 }
 
-runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr) {
+/// As many bits as the published interface has for both in the immediate data of a put.
+void check_immediate_bits(const char* operation, const runtime_attr_t& attr) {
+  constexpr int bits = 31;
+  if (attr.imm_nbits_tag + attr.imm_nbits_rcomp > bits)
+    throw_invalid(operation, "imm_nbits_tag + imm_nbits_rcomp",
+                  std::to_string(attr.imm_nbits_tag) + " + " + std::to_string(attr.imm_nbits_rcomp),
+                  "at most " + std::to_string(bits), "lower one of the two attributes");
+}
+
+runtime_t start(const char* operation, const runtime_attr_t& attr, const net_context_attr_t& net_attr) {
+  check_immediate_bits(operation, attr);
   auto rt = std::make_unique<runtime>(attr, net_attr);
   try {
     allocate_defaults(rt.get(), net_attr);
@@ -150,7 +160,7 @@ runtime_t default_runtime() {
   return rt;
 }
 
-runtime_t alloc_runtime(alloc_runtime_args& a) { return start(a.attr, net_attr_of(a.device_name)); }
+runtime_t alloc_runtime(alloc_runtime_args& a) { return start("alloc_runtime", a.attr, net_attr_of(a.device_name)); }
 
 void free_runtime(free_runtime_args& a) {
   if (a.runtime == nullptr || a.runtime->is_empty())
@@ -173,7 +183,7 @@ runtime_t g_runtime_init(g_runtime_init_args& a) {
   initialize_process(a.attr, net_attr);
   runtime_t rt;
   try {
-    rt = start(a.attr, net_attr);
+    rt = start("g_runtime_init", a.attr, net_attr);
   } catch (...) {
     finalize_process();
     throw;
