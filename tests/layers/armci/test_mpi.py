@@ -57,7 +57,7 @@ class BesideMpi(unittest.TestCase):
         path = self.program("beside_mpi", "mpich")
         cluster = slurm.Slurm()
         try:
-            for end in ENDS:
+            for end in set(ENDS) - {"early"}:  # Slurm accepts one client for each rank, so MPI must be first
                 with self.subTest(end=end):
                     out = self.run_program(["srun", "--mpi=pmi2", "--quiet", "-N2", "-n4", path, end], cluster.env)
                     self.assertEqual(out, "ok\n")
