@@ -1,4 +1,5 @@
-"""Programs with MPI: ranks, groups, both orders of the two ends and of their starts, and progress while a process is inside of MPI's barrier;
+"""Programs with MPI: ranks, groups, both orders of the two ends and of the starts, and progress while a process is inside
+of MPI's barrier;
 under the launchers of both MPIs, lcirun and Slurm."""
 
 import os
