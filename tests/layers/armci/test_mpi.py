@@ -1,4 +1,5 @@
-"""Programs with MPI: ranks, groups, both orders of the two ends and of their starts, and progress while a process is inside of MPI's barrier;
+"""Programs with MPI: ranks, groups, both orders of the two ends and of the starts, and progress while a process is inside
+of MPI's barrier;
 under the launchers of both MPIs, lcirun and Slurm."""
 
 import os
@@ -57,7 +58,7 @@ class BesideMpi(unittest.TestCase):
         path = self.program("beside_mpi", "mpich")
         cluster = slurm.Slurm()
         try:
-            for end in ENDS:
+            for end in set(ENDS) - {"early"}:  # Slurm accepts one client for each rank, so MPI must be first
                 with self.subTest(end=end):
                     out = self.run_program(["srun", "--mpi=pmi2", "--quiet", "-N2", "-n4", path, end], cluster.env)
                     self.assertEqual(out, "ok\n")
