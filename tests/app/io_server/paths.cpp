@@ -118,7 +118,7 @@ bool prepare(const std::string& folder) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   umask(022);
-  int number = 0, folders = 0;
+  int number = 0, folders = 0, skipped = 0;
   bool is_changed = true;  // the folder, by a call that has succeeded
   std::string folder;
   for (const bool is_absolute : {false, true}) {
@@ -126,6 +126,7 @@ int main(int argc, char** argv) {
     for (const operation& o : operations) {
       if (std::strcmp(o.name, "open or create") == 0) changes = true;
       for (const char* path : paths) {
+        if (is_absolute && ++skipped % 4 != 0) continue;  // a part of them, since they go the same ways
         if (is_changed) {
           folder = std::string(argv[1]) + "/case_" + std::to_string(++folders);
           if (!prepare(folder)) {
