@@ -91,10 +91,8 @@ lci::rcomp_t link::number_of(box to) const { return slots_[static_cast<int>(to)]
 packet link::new_packet() {
   packet p;
   p.link_ = this;
-  for (int i = 0;
-       (p.memory_ = static_cast<std::byte*>(lci::get_upacket_x().packet_pool(pool_).runtime(runtime_)())) == nullptr;
-       ++i)
-    if (!progress()) yield_after(i);
+  while ((p.memory_ = static_cast<std::byte*>(lci::get_upacket_x().packet_pool(pool_).runtime(runtime_)())) == nullptr)
+    progress();
   return p;
 }
 
@@ -107,8 +105,8 @@ void link::send(int rank, box to, packet&& p, bool from_receiver) {
   if (to != box::answers) post = post.stream(to == box::requests ? requests_ : messages_);
   if (from_receiver) post = post.local_comp(lci::COMP_NULL).allow_retry(false);
   try {
-    for (int i = 0; post().is_retry(); ++i) {
-      if (!progress()) yield_after(i);
+    while (post().is_retry()) {
+      progress();
       if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
     }
   } catch (const lci::peer_failure_error& e) {
@@ -122,8 +120,8 @@ template <class Post>
 void link::post_until_taken(int rank, const Post& post) {
   if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
   try {
-    for (int i = 0; post().is_retry(); ++i) {
-      if (!progress()) yield_after(i);
+    while (post().is_retry()) {
+      progress();
       if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
     }
   } catch (const lci::peer_failure_error& e) {

@@ -1,8 +1,6 @@
 // How a process reaches the others: the runtime, messages, progress and waits, and who has failed.
 #pragma once
 
-#include <sched.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -103,10 +101,7 @@ class link {
   bool wait(int rank, Ready ready) {
     for (int i = 0; i < spins; ++i) {
       if (LCI_LIKELY(ready())) return true;
-      if (progress())
-        i = 0;
-      else
-        yield_after(i);
+      if (progress()) i = 0;
     }
     while (!ready()) {
       if (rank >= 0 && has_failed(rank)) return ready();
@@ -130,11 +125,6 @@ class link {
   friend class packet;
   struct slot;                        // receives one box
   static constexpr int spins = 1000;  // rounds of progress after the last event, before a sleep
-  static constexpr int polls_between_yields = 64;
-  /// After some rounds of progress in vain, who has to answer may need this processor.
-  static void yield_after(int rounds) {
-    if (rounds % polls_between_yields == polls_between_yields - 1) sched_yield();
-  }
   /// Until something happens; false if that takes too long. The network looks after peers when a thread sleeps.
   bool sleep(const std::function<bool()>& ready, double seconds = 0.05);
   void note_failure(const lci::peer_failure_error& e);

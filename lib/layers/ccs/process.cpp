@@ -1,7 +1,5 @@
 #include "lib/layers/ccs/process.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -121,11 +119,7 @@ bool process::progress() {
 
 void process::poll() {
   if (tls.running > 0) return;
-  // Where there are fewer processors than processes, the one that this thread polls for may wait for a processor.
-  if (progress())
-    tls.idle_polls = 0;
-  else if (LCI_UNLIKELY(++tls.idle_polls % 64 == 0) && tls.idle_polls >= 1024)
-    (void)sched_yield();
+  (void)progress();
   if (tls.busy > 0) return;
   if (LCI_UNLIKELY(!due.is_empty() || announced_.load(std::memory_order_relaxed) > 0 || !sendings.is_empty() ||
                    !delayed.is_empty()))

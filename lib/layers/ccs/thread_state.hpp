@@ -25,7 +25,6 @@ struct thread_state {
   unsigned busy = 0;                  ///< sections + locks + running; handlers and callbacks may run if it is 0
   unsigned sections = 0;              ///< no-interrupt sections
   unsigned locks = 0;                 ///< locks that the thread holds
-  unsigned idle_polls = 0;            ///< since the last poll that found something
   unsigned running = 0;               ///< handlers and callbacks on the stack: 0 or 1
   CCS_token_t token = nullptr;        ///< of the handler that is running
   int callback_status = CCS_SUCCESS;  ///< of the callback that is running

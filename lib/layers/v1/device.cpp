@@ -1,6 +1,5 @@
 // Devices, endpoints, progress.
 #include <lci.h>
-#include <sched.h>
 
 #include <memory>
 #include <string>
@@ -8,23 +7,11 @@
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/direct.hpp"
 #include "lib/layers/v1/errors.hpp"
-#include "lib/layers/v1/storage.hpp"
 #include "lib/layers/v1/world.hpp"
 
 using namespace v1;
 
 namespace {
-
-/// The same as idle_polls_before_yields where each rank has a processor: then only threads may wait for one, and a
-/// yield would give it to other programs.
-constexpr uint32_t idle_polls_with_enough_processors = 16384;
-constinit V1_STORAGE uint32_t yields_after = idle_polls_with_enough_processors;
-
-/// Ranks of other hosts count as well: a yield costs little where no other thread waits for the processor.
-bool has_few_processors() {
-  cpu_set_t mask;
-  return sched_getaffinity(0, sizeof mask, &mask) == 0 && LCI_NUM_PROCESSES > CPU_COUNT(&mask);
-}
 
 void free_resources(world& w, LCI_device_s& device) {
   lci::free_device_x(&device.core).runtime(w.runtime)();
@@ -44,8 +31,6 @@ void forget(world& w, LCI_device_s& device) {
 }  // namespace
 
 LCI_device_t v1::make_device(world& w) {
-  if (LCI_UR_DEVICE == nullptr)  // by LCI_initialize(), before other threads read it
-    yields_after = has_few_processors() ? idle_polls_before_yields : idle_polls_with_enough_processors;
   auto d = std::make_unique<LCI_device_s>();
   d->core = lci::alloc_device_x()
                 .runtime(w.runtime)
@@ -190,17 +175,8 @@ namespace {
 /// Makes progress, and counts the call.
 LCI_ALWAYS_INLINE inline LCI_error_t make_progress(LCI_device_s& device) {
   if (device.core.p_impl == nullptr) __builtin_unreachable();
-  const bool is_done = lci::progress_x().device(device.core)().is_done();
-  if (LCI_LIKELY(is_done)) {
-    device.events.store(device.events.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    device.idle_polls.store(0, std::memory_order_relaxed);
-    return LCI_OK;
-  }
-  const uint32_t idle = device.idle_polls.load(std::memory_order_relaxed) + 1;
-  device.idle_polls.store(idle, std::memory_order_relaxed);
-  // Where there are fewer processors than ranks, the one that this thread polls for may wait for a processor.
-  if (LCI_UNLIKELY(idle % idle_polls_between_yields == 0) && idle >= yields_after) (void)sched_yield();
-  return LCI_ERR_RETRY;
+  device.polls.store(device.polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return LCI_LIKELY(lci::progress_x().device(device.core)().is_done()) ? LCI_OK : LCI_ERR_RETRY;
 }
 
 [[gnu::noinline]] LCI_error_t progress_checked(LCI_device_t device) {

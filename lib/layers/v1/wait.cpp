@@ -27,11 +27,11 @@ waiter::waiter(world& w, LCI_device_t device)
     : world_(w),
       device_(device != nullptr ? device : LCI_UR_DEVICE),
       all_(device == nullptr && LCI_NUM_DEVICES > 1),
-      polls_(device_->polls()),
+      polls_(device_->polls.load(std::memory_order_relaxed)),
       slice_(all_ ? slice_of_several : shortest_slice) {}
 
 bool waiter::others_poll() {
-  const uint64_t now = device_->polls();
+  const uint64_t now = device_->polls.load(std::memory_order_relaxed);
   return std::exchange(polls_, now) != now;
 }
 

@@ -35,20 +35,13 @@ struct LCI_device_s {
   lci::device_t core;
   lci::comp_t bell;     ///< a counter, signalled for the thread that makes progress while it waits
   lci::spinlock waits;  ///< held by that thread: at most one for each device
-  /// Calls of LCI_progress() that have handled something, and those since the last of these that have not. A thread that
-  /// waits leaves progress to others that call it.
-  std::atomic<uint32_t> events{0}, idle_polls{0};
-  uint64_t polls() const {
-    return uint64_t{events.load(std::memory_order_relaxed)} << 32 | idle_polls.load(std::memory_order_relaxed);
-  }
+  /// Calls of LCI_progress(): a thread that waits leaves progress to others that call it.
+  std::atomic<uint64_t> polls{0};
   std::atomic<uint32_t> in_progress{0};   ///< threads inside LCI_progress(), in the checking mode
   unsigned number = 0;                    ///< below max_devices
   unsigned next_endpoint = 0;             ///< where the search for a free number begins; under the world's mutex
   std::vector<LCI_endpoint_t> endpoints;  ///< by number, null if there is none; under the world's mutex
 };
-
-/// When LCI_progress() lets other threads run.
-constexpr uint32_t idle_polls_before_yields = 256, idle_polls_between_yields = 64;
 
 /// An endpoint: names for messages, no resource of the network. Immutable but for `issued`. Thread-safe.
 struct LCI_endpoint_s {
