@@ -1,9 +1,9 @@
 #include "network/shm/heap.hpp"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace lci::network::shm {
 
@@ -18,12 +18,15 @@ size_t memory_of_this_machine() {
 }
 
 /// An address that nobody is likely to use: between what programs have at their start and the libraries below the
-/// stack, at a random distance for each heap. So peers find the same addresses free.
-uint64_t quiet_address() {
-  constexpr uint64_t lowest = uint64_t{1} << 44, places = 1 << 18, distance = uint64_t{1} << 28;  // 16 TiB .. 80 TiB
-  uint32_t random = 0;
-  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) return 0;
-  return lowest + random % places * distance;
+/// stack. Processes whose numbers are close get places that don't overlap, so that peers find the same addresses free.
+uint64_t quiet_address(size_t size) {
+  constexpr uint64_t lowest = uint64_t{1} << 44, highest = uint64_t{5} << 44;  // 16 TiB .. 80 TiB
+  constexpr uint64_t later_heaps = 521;                                        // places between two heaps of a process
+  static std::atomic<uint64_t> made{0};
+  const uint64_t places = (highest - lowest) / size;
+  if (places == 0) return 0;
+  const uint64_t place = static_cast<uint64_t>(getpid()) + made.fetch_add(1, std::memory_order_relaxed) * later_heaps;
+  return lowest + place % places * size;
 }
 
 }  // namespace
@@ -31,7 +34,7 @@ uint64_t quiet_address() {
 own_heap::own_heap(size_t size, segment_view announce_in)
     : file_("lci-heap", (std::max(size == 0 ? memory_of_this_machine() : size, page) + page - 1) / page * page,
             heap_size_attribute),
-      map_(file_.map(quiet_address())) {
+      map_(file_.map(quiet_address(file_.size()))) {
   heap_place& place = announce_in.header().heap;
   place.name = file_.name();
   place.base = reinterpret_cast<uint64_t>(map_.base());

@@ -53,6 +53,7 @@ class memory_file {
   memory_file& operator=(memory_file&& other) noexcept;
 
   file_name name() const;
+  size_t size() const { return size_; }
   mapping map(uint64_t wish = 0) const;
   /// Returns whole pages to the system; they read as zero afterwards.
   void punch(size_t offset, size_t size) const;
