@@ -20,8 +20,13 @@ size_t memory_of_this_machine() {
 /// An address that nobody is likely to use: between what programs have at their start and the libraries below the
 /// stack. Processes whose numbers are close get places that don't overlap, so that peers find the same addresses free.
 uint64_t quiet_address(size_t size) {
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer has the range below for itself. The system begins at the other end of this one.
+  constexpr uint64_t lowest = 0x7e8000000000, highest = 0x7f0000000000;
+#else
   constexpr uint64_t lowest = uint64_t{1} << 44, highest = uint64_t{5} << 44;  // 16 TiB .. 80 TiB
-  constexpr uint64_t later_heaps = 521;                                        // places between two heaps of a process
+#endif
+  constexpr uint64_t later_heaps = 521;  // places between two heaps of a process
   static std::atomic<uint64_t> made{0};
   const uint64_t places = (highest - lowest) / size;
   if (places == 0) return 0;
