@@ -20,16 +20,20 @@ static void medium(void) {
   const size_t n = sizeof from;
   LCI_mbuffer_t buffer = {.address = to, .length = sizeof to};
   const LCI_comp_t cq = LCI_UR_CQ;
+  LCI_error_t code;
   AGAIN(LCI_recvm(LCI_UR_ENDPOINT, (LCI_mbuffer_t){.address = to, .length = sizeof to}, LCI_RANK, 1, cq, NULL));
   AGAIN(LCI_sendm(LCI_UR_ENDPOINT, (LCI_mbuffer_t){.address = from, .length = n}, LCI_RANK, 1));
   received(cq, from, n, 0);
   AGAIN(LCI_recvm(LCI_UR_ENDPOINT, ((LCI_mbuffer_t){to, sizeof to}), LCI_RANK, 2, cq, NULL));
   AGAIN(LCI_sendm(LCI_UR_ENDPOINT, (LCI_mbuffer_t){from, n}, LCI_RANK, 2));
   received(cq, from, n, 0);
-  AGAIN(LCI_recvm(LCI_UR_ENDPOINT, buffer, LCI_RANK, 3, cq, &(struct context){.number = 3, .share = 0.5}));
+  /* Not within AGAIN, whose block ends the life of the contexts. */
+  code = LCI_recvm(LCI_UR_ENDPOINT, buffer, LCI_RANK, 3, cq, &(struct context){.number = 3, .share = 0.5});
+  CHECK(code == LCI_OK);
   AGAIN(LCI_sendm(LCI_UR_ENDPOINT, (LCI_mbuffer_t){from, n}, LCI_RANK, 3));
   received(cq, from, n, 3);
-  AGAIN(LCI_recvm(LCI_UR_ENDPOINT, (LCI_mbuffer_t){to, sizeof to}, LCI_RANK, 4, cq, &(struct context){4, 0.5}));
+  code = LCI_recvm(LCI_UR_ENDPOINT, (LCI_mbuffer_t){to, sizeof to}, LCI_RANK, 4, cq, &(struct context){4, 0.5});
+  CHECK(code == LCI_OK);
   AGAIN(LCI_sendm(LCI_UR_ENDPOINT, (LCI_mbuffer_t){from, n}, LCI_RANK, 4));
   received(cq, from, n, 4);
 }
