@@ -14,13 +14,14 @@ namespace lci::network {
 /// thread has a processor, they don't: a watch measures whether its threads lose their processors to others.
 ///
 /// `usual`: polls between two looks where nobody waits for a processor; `measured`: between two measurements. Powers of
-/// two. Thread-safe. Approximate: one thread's measurement may end the yields of others for a while.
+/// two. Thread-safe. Where several threads poll, one that was not preempted may stop the yields of all until the next
+/// measurement.
 template <uint32_t usual, uint32_t measured>
 class crowd_watch {
  public:
   static constexpr uint32_t crowded = 64;
 
-  /// Whether the caller's `polls`-th poll without a result is one to look().
+  /// Whether the caller must call look() after its poll number `polls` of those without a result.
   bool is_due(uint32_t polls) const { return (polls & mask_.load(std::memory_order_relaxed)) == 0; }
   void look(uint32_t polls) {
     if (mask_.load(std::memory_order_relaxed) == crowded - 1) sched_yield();

@@ -39,8 +39,9 @@ int open_at_server(io_server::client& c, const place& p, int flags, mode_t mode,
   return c.open(p.inner(), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, what);
 }
 
-/// Opens a file for a child of vfork() whose parent is not connected. The child can't connect, so a child of its own
-/// does. The descriptor is for the program that the child executes, which opens the file again.
+/// Opens a file in a child of vfork() whose parent has no connection to the server. The child must not connect, as it
+/// uses its parent's memory: it forks a process that connects and opens the file. The descriptor is of use only to the
+/// program that the child executes, which opens the file again by what the descriptor says.
 int open_by_helper(const place& p, int flags, mode_t mode, bool as_cwd) {
   struct {
     int error = EIO;

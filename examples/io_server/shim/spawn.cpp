@@ -35,9 +35,14 @@ int keep(const posix_spawn_file_actions_t* actions, int* fd) {
   ::close(*fd);
   if (high < 0) return error;
   *fd = high;
-  spawned_files& s = files_of_actions();
-  std::lock_guard guard(s.mutex);
-  s.all[actions].push_back(high);
+  try {
+    spawned_files& s = files_of_actions();
+    std::lock_guard guard(s.mutex);
+    s.all[actions].push_back(high);
+  } catch (const std::bad_alloc&) {
+    ::close(high);
+    return ENOMEM;
+  }
   return 0;
 }
 
@@ -76,22 +81,14 @@ IO_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* actio
   if (!p.remote()) return IO_REAL(posix_spawn_file_actions_addopen)(actions, fd, p.local(), flags, mode);
   int opened = open_remote(p, flags | O_CLOEXEC, mode);
   if (opened < 0) return errno;
-  try {
-    if (const int error = keep(actions, &opened)) return error;
-  } catch (const std::bad_alloc&) {
-    return ENOMEM;
-  }
+  if (const int error = keep(actions, &opened)) return error;
   return posix_spawn_file_actions_adddup2(actions, opened, fd);
 }
 
 IO_EXPORT int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t* actions, const char* path) noexcept {
   const place p(path);
   if (!p.remote()) return IO_REAL(posix_spawn_file_actions_addchdir_np)(actions, p.local());
-  try {
-    return add_folder(actions, p);
-  } catch (const std::bad_alloc&) {
-    return ENOMEM;
-  }
+  return add_folder(actions, p);
 }
 
 IO_EXPORT int posix_spawn_file_actions_destroy(posix_spawn_file_actions_t* actions) noexcept {

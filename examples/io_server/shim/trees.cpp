@@ -10,6 +10,8 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <set>
 #include <string>
 #include <utility>
@@ -42,7 +44,13 @@ int scan(DIR* d, struct dirent*** names, int (*wanted)(const struct dirent*),
       error = ENOMEM;
       break;
     }
-    found.push_back(static_cast<struct dirent*>(std::memcpy(copy, e, e->d_reclen)));
+    try {
+      found.push_back(static_cast<struct dirent*>(std::memcpy(copy, e, e->d_reclen)));
+    } catch (const std::bad_alloc&) {
+      std::free(copy);
+      error = ENOMEM;
+      break;
+    }
   }
   ::closedir(d);
   auto** all =
@@ -122,12 +130,18 @@ class tree_walk {
 
   int folder(const std::string& path, size_t base, int level, const struct stat& s) {
     if (!is_physical() && !seen_.insert({s.st_dev, s.st_ino}).second) return 0;
-    DIR* const d = ::opendir(from_start(path).c_str());
-    if (d == nullptr) return errno == EACCES ? report(path, base, level, s, FTW_DNR) : -1;
     std::vector<std::string> names;
-    while (const struct dirent* e = ::readdir(d))
-      if (std::strcmp(e->d_name, ".") != 0 && std::strcmp(e->d_name, "..") != 0) names.emplace_back(e->d_name);
-    ::closedir(d);
+    {
+      const std::unique_ptr<DIR, int (*)(DIR*)> d(::opendir(from_start(path).c_str()), ::closedir);
+      if (d == nullptr) return errno == EACCES ? report(path, base, level, s, FTW_DNR) : -1;
+      const auto next = [&] {
+        errno = 0;  // readdir() changes it only if it fails
+        return ::readdir(d.get());
+      };
+      while (const struct dirent* e = next())
+        if (std::strcmp(e->d_name, ".") != 0 && std::strcmp(e->d_name, "..") != 0) names.emplace_back(e->d_name);
+      if (errno != 0) return -1;
+    }
     if ((flags_ & FTW_DEPTH) == 0)
       if (const int result = report(path, base, level, s, FTW_D); result != 0) return result;
     if (enter(path) != 0) return -1;
@@ -139,7 +153,7 @@ class tree_walk {
       if (result != 0) break;
     }
     if (acts() && result == FTW_SKIP_SIBLINGS) result = 0;
-    // As in glibc, the working folder is still this one.
+    // With FTW_CHDIR, the working folder at this call is the reported folder itself, as with glibc.
     if (result == 0 && (flags_ & FTW_DEPTH) != 0) result = report(path, base, level, s, FTW_DP);
     if (enter(path.substr(0, base)) != 0 && result == 0) return -1;
     return result;

@@ -63,16 +63,15 @@ hg_return_t find_own(bulk_runtime& r, const bulk_message& m, const void* bytes, 
 hg_return_t make_remote(bulk_runtime& r, const bulk_message& m, hg_bulk_t* handle) {
   na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
   na_class_t* const na = r.network->na();
-  na_return_t result = NA_Mem_handle_deserialize(na, &memory, m.memory, m.memory_size);
+  const na_return_t result = NA_Mem_handle_deserialize(na, &memory, m.memory, m.memory_size);
   if (result != NA_SUCCESS) return result == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_PROTOCOL_ERROR;
-  bulk* const made = describes(memory, m) ? new (std::nothrow) bulk(r, memory, m.head, m.base) : nullptr;
-  if (made == nullptr) {
-    const hg_return_t code = describes(memory, m) ? HG_NOMEM_ERROR : HG_PROTOCOL_ERROR;
-    NA_Mem_handle_free(na, memory);
-    return code;
+  const bool fits = describes(memory, m);
+  if (bulk* const made = fits ? new (std::nothrow) bulk(r, memory, m.head, m.base) : nullptr) {
+    *handle = made;
+    return HG_SUCCESS;
   }
-  *handle = made;
-  return HG_SUCCESS;
+  NA_Mem_handle_free(na, memory);
+  return fits ? HG_NOMEM_ERROR : HG_PROTOCOL_ERROR;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ struct hg_hash_table_entry {
   hg_hash_table_entry* next;
 };
 
-/// A table of chains. Created and destroyed by the program.
+/// The entries whose hashes are equal modulo the number of chains form a chain, a linked list.
 struct hg_hash_table {
   hg_hash_table(hg_hash_table_hash_func_t h, hg_hash_table_equal_func_t e) : hash(h), equal(e), chains(16) {}
   ~hg_hash_table() {
@@ -29,7 +29,7 @@ struct hg_hash_table {
     if (free_key != nullptr) free_key(key);
     if (free_value != nullptr) free_value(value);
   }
-  /// Where the entry of the key is linked, or where it would be.
+  /// The pointer to the entry of the key; the null pointer at the end of its chain if the table has no such key.
   hg_hash_table_entry** find(hg_hash_table_key_t key) {
     hg_hash_table_entry** at = &chains[hash(key) % chains.size()];
     while (*at != nullptr && equal((*at)->key, key) == 0) at = &(*at)->next;

@@ -17,7 +17,8 @@ using clock = std::chrono::steady_clock;
 std::atomic<uint32_t> n_classes{0};
 
 /// The open classes, a list, by which NA_Finalize() recognizes a class that was finalized without reading its memory.
-/// Has no destructor, since programs may call NA_Finalize() when the process exits.
+/// It has no destructor, since a program may call NA_Finalize() in a function of atexit(), when objects with a
+/// destructor may be gone.
 constinit struct {
   std::mutex lock;
   na_class* first = nullptr;

@@ -1,5 +1,6 @@
-// Calls with paths of all forms, e.g. with `.`, `..` or `/` at their ends, one line of output each. What they print does
-// not depend on where the folder is, so a test compares two runs: in a local folder, and in one of the server's.
+// Makes system calls with paths of all forms, e.g. with `.`, `..` or `/` at their ends, and prints a line with the
+// result of each. The lines don't name the folder: a test runs this in a local folder and in one of the server's, and
+// compares the lines.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

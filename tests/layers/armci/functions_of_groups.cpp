@@ -178,7 +178,7 @@ void messages() {
   all("or", 1 << me, (1 << n) - 1, armci_msg_igop);
   all("&&", 6 - me, 1, armci_msg_igop);
   all("||", me == 0 ? 6L : 0L, 1L, armci_msg_lgop);
-  // Padded as by programs in Fortran, whose text has no end.
+  // Only the beginning of `op` counts: Fortran passes it with blanks behind it, and without a terminating 0.
   all("max ", me, n - 1, armci_msg_igop);
   all("absmin  ", -1.0 - me, 1.0, armci_msg_dgop);
   all("+        *", 1.0F, static_cast<float>(n), armci_msg_fgop);

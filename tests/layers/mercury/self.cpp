@@ -79,7 +79,8 @@ hg_return_t on_failure(const hg_cb_info* info) {
   return HG_SUCCESS;
 }
 
-/// A function that the process has registered without a routine: as if another process had been called.
+/// Calls a function of the own process that is registered without a routine. The result is that of a call to another
+/// process which has none: HG_NO_MATCH.
 void no_routine(const hg& h, na_addr_t self) {
   const hg_id_t id = MERCURY_REGISTER("no routine", number_t, number_t, nullptr);
   number_t in{1}, out{7};
