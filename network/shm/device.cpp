@@ -158,7 +158,7 @@ LCI_ALWAYS_INLINE inline int device::poll_known_lanes(event_sink& sink, poller* 
   const uint32_t polls = counter.load(std::memory_order_relaxed) + 1;
   counter.store(polls, std::memory_order_relaxed);
   if (me != nullptr && polls % polls_between_reports == 0) report(*me, polls);
-  if (LCI_UNLIKELY(crowd_.is_due(polls) | (changes_seen_.load(std::memory_order_relaxed) != context_.changes())))
+  if (LCI_UNLIKELY(crowd_.is_due(polls) || (changes_seen_.load(std::memory_order_relaxed) != context_.changes())))
     return look_around(sink, me, polls);
   return 0;
 }
