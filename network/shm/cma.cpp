@@ -53,8 +53,9 @@ int copy_all(Call call, int pid, void* local, uint64_t remote, size_t size) {
 /// Calls f(buffer, offset, bytes) for all parts, in order, until it returns an error. ENOMEM if there is no buffer.
 template <class F>
 int copy_through_buffer(uint64_t remote, size_t size, F f) {
-  constexpr size_t part = size_t{32} << 10;  // fits in the first cache
+  constexpr size_t part_end = size_t{32} << 10;  // bytes: fits in the first cache
   constexpr size_t page = copy_distance::page;
+  const size_t part = std::min(part_end, size);
   const std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[part + page]);
   if (memory == nullptr) return ENOMEM;
   std::byte* const buffer = memory.get() + (remote - reinterpret_cast<uintptr_t>(memory.get())) % page;

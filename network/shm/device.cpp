@@ -56,6 +56,8 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
       after_send(*lane);
       return errorcode_t::done;
     }
+    if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_line)
+      return inject_among_threads(peer, head, payload, size);
   }
   return inject_slowly(peer, head, payload, size);
 }
@@ -70,15 +72,17 @@ inline void device::push_short(out_lane& lane, message_head head, const void* pa
   after_send(lane);
 }
 
-// To an external peer, or by a thread that has no lane of its own.
-inline errorcode_t device::inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload,
-                                                size_t size) {
-  if (!lane.lock.try_lock()) return errorcode_t::retry_lock;
-  std::lock_guard guard(lane.lock, std::adopt_lock);
-  if (LCI_UNLIKELY(!may_use(lane, peer))) return errorcode_t::retry_lock;
-  if (context_.is_external(peer) && context_.has_failed(peer)) return errorcode_t::fatal;
-  if (LCI_UNLIKELY(!lane.has_room())) return no_room(lane, peer);
-  push_short(lane, head, payload, size);
+// To an external peer, or by a thread that has no lane of its own. The lane is looked up again, under its lock, instead
+// of being an argument: one argument more would not fit in the registers.
+errorcode_t device::inject_among_threads(int peer, message_head head, const void* payload, size_t size) {
+  const lane_slot& place = lanes_of(thread_index_if_known())[peer];
+  out_lane* const lane = place.load(std::memory_order_acquire);  // A5: see R5
+  if (LCI_UNLIKELY(lane == nullptr || !lane->lock.try_lock())) return errorcode_t::retry_lock;
+  std::lock_guard guard(lane->lock, std::adopt_lock);
+  if (LCI_UNLIKELY(place.load(std::memory_order_acquire) != lane)) return errorcode_t::retry_lock;  // see may_use()
+  if (LCI_UNLIKELY(leads_nowhere(*lane, peer))) return errorcode_t::fatal;
+  if (LCI_UNLIKELY(!lane->has_room())) return no_room(*lane, peer);
+  push_short(*lane, head, payload, size);
   return errorcode_t::done;
 }
 
@@ -90,8 +94,6 @@ errorcode_t device::inject_other_size(out_lane& lane, message_head head, const v
 
 errorcode_t device::inject_slowly(int peer, message_head head, const void* payload, size_t size) {
   out_lane* const lane = lane_of(thread_index(), peer);
-  if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_line)
-    return inject_among_threads(*lane, peer, head, payload, size);
   if (lane != nullptr && lane->has_room_alone() && size > out_lane::most_of_line &&
       lane->push_large(&head, sizeof head, payload, size)) {
     after_send(*lane);
@@ -111,7 +113,7 @@ errorcode_t device::send(const net_op& op) {
     if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
     std::lock_guard guard(lane->lock, std::adopt_lock);
     if (LCI_UNLIKELY(!may_use(*lane, op.peer))) return errorcode_t::retry_lock;
-    if (context_.is_external(op.peer) && context_.has_failed(op.peer)) return errorcode_t::fatal;
+    if (LCI_UNLIKELY(leads_nowhere(*lane, op.peer))) return errorcode_t::fatal;
     return push(*lane, op, size);
   }
   return push(*lane, op, size);

@@ -91,7 +91,11 @@ class device final : public network::device {
   /// Whether this lane is still the calling thread's lane to `peer`. The caller holds the lane's lock; before it got
   /// the lock, another thread may have reassigned the lane.
   bool may_use(const out_lane& lane, int peer) const { return lane_of(thread_index(), peer) == &lane; }
-  errorcode_t inject_among_threads(out_lane& lane, int peer, message_head head, const void* payload, size_t size);
+  /// Whether the lane leads to an external peer whose connection has ended. The caller holds the lane's lock.
+  bool leads_nowhere(const out_lane& lane, int peer) const {
+    return lane.target < 0 && !context_.external_peers()->connected(peer);
+  }
+  LCI_NOINLINE errorcode_t inject_among_threads(int peer, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);

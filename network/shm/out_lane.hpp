@@ -178,7 +178,7 @@ class alignas(cache_line) out_lane {
 
   const bool shared_by_threads;  // if so, the lane is used under `lock`
   biased_lock lock;
-  int target = -1;  // the rank of the job that it leads to; set by the maker
+  int target = -1;  // the rank of the job that it leads to; negative: an external peer. Set by the maker
 
  private:
   /// Fetches the lines of the byte ring that the next message of that size will be written to, as far as the receiver
