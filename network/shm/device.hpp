@@ -180,7 +180,8 @@ class device final : public network::device {
   static constexpr uint32_t polls_between_looks = 4096, polls_between_measurements = 16384;
   crowd_watch<polls_between_looks, polls_between_measurements> crowd_;
   static constexpr int no_poller = -2, several_pollers = -3;
-  std::atomic<int> only_poller_{no_poller};       // index of the only thread that has polled, or one of these
+  // Index of the only thread that polls, or one of these. Others may have polled before, but have stopped.
+  std::atomic<int> only_poller_{no_poller};
   std::atomic<const poller*> reporter_{nullptr};  // see report()
   std::atomic<bool> unparked_{false};             // an unpark() not yet consumed by a park()
   // For opening, adopting, moving and closing lanes. On a line that polls do not read.

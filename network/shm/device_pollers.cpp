@@ -32,7 +32,7 @@ constexpr uint32_t stops_until_absent = 128;
 
 }  // namespace
 
-/// The first poll of a thread, or of one that was the only one before. Null if it is the only one.
+/// The first poll of a thread, or of the first one after another has polled. Null if it is the only one.
 poller* device::join_pollers() {
   const int thread = thread_index();
   // Relaxed: it only says which counters to use. A thread that finds the old value polls once more as if alone.
@@ -103,6 +103,7 @@ void device::share_lanes_out() {
     if (ring_[i].of->next.load(std::memory_order_relaxed) != next)
       ring_[i].of->next.store(next, std::memory_order_release);  // R10: pairs with A10
   }
+  only_poller_.store(n == 1 ? ring_.front().of->thread : several_pollers, std::memory_order_relaxed);
 }
 
 /// At the end of a round, and at each slow poll: whether the thread is slow, and whether others have stopped.

@@ -173,6 +173,37 @@ TEST_CASE("shm: a thread that polls alone takes its own messages at once, though
   CHECK(takes_one(3));
 }
 
+// One of several threads writes the count that peers read at every eighth of its polls, the only one at each poll.
+TEST_CASE("shm: a thread polls as the only one when the others have stopped, until one of them goes on") {
+  using clock = std::chrono::steady_clock;
+  shm_job j(1);
+  lci::network::device& d = *j.devices[0];
+  shm_recorder sink;
+  polling_thread other(d);
+  const std::atomic<uint32_t>& count = j.contexts[0]->own().device(0).idle_polls;
+  const auto polls_alone = [&] {
+    for (int i = 0; i < 4; ++i) {
+      const uint32_t before = count.load();
+      d.poll(sink, 64);
+      if (count.load() == before) return false;
+    }
+    return true;
+  };
+  for (int turn = 0; turn < 3; ++turn) {
+    bool alone = true;
+    for (const auto end = clock::now() + std::chrono::seconds(5) * time_scale; alone && clock::now() < end;) {
+      other.go_on();
+      other.poll_together(until_shared_out, sink);
+      other.pause();
+      alone = polls_alone();
+    }
+    CHECK(!alone);
+    for (const auto end = clock::now() + std::chrono::seconds(5) * time_scale; !alone && clock::now() < end;)
+      alone = polls_alone();
+    CHECK(alone);
+  }
+}
+
 TEST_CASE("shm: a message in another thread's lanes ends a sleep, and the next poll finds it") {
   shm_job j(1);
   lci::network::device& d = *j.devices[0];

@@ -49,8 +49,8 @@ void lane::run_callbacks() {
 void lane::pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 void lane::follower::sleep(unsigned ms) {
-  // If the leader returned before this thread incremented the count, it has not woken this thread.
-  if ((lane_.threads_.load(std::memory_order_acquire) & leader) == 0) return;
+  // If the leader returned before this thread counted itself, it has not woken this thread.
+  if (!lane_.has_leader_.load(std::memory_order_acquire)) return;  // A1: pairs with R1
   lane_.changed_.wait_for(lock_, std::chrono::milliseconds(ms));
 }
 

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "lib/base/cpu.hpp"
+#include "lib/concurrent/biased_lock.hpp"
 #include "lib/layers/na/direct.hpp"
 
 namespace mercury {
@@ -48,8 +49,7 @@ class lane {
   /// Makes progress and runs callbacks of completed operations, unless another thread is the leader.
   void poll() {
     if (!try_lead()) return;
-    NA_Direct_poll(na_, context_, 1);
-    run_callbacks();
+    if (NA_Direct_poll(na_, context_, 1) == NA_SUCCESS) run_callbacks();
     stop_leading();
   }
   /// Makes the leader wake the followers although no callback has run, because a condition has changed otherwise. To be
@@ -90,16 +90,18 @@ class lane {
  private:
   lane(na_class_t* na, na_context_t* context) : na_(na), context_(context) {}
 
-  // Bit 0 of `threads_`: there is a leader. The other bits: the number of followers.
-  static constexpr uint32_t leader = 1, one_follower = 2;
-
+  // A message is waited for by one thread nearly always, so the leader is the holder of a biased lock, and reads the
+  // number of followers by a plain load until there is one for the first time. See `follower`.
   bool try_lead() {
-    return (threads_.load(std::memory_order_relaxed) & leader) == 0 &&
-           (threads_.fetch_or(leader, std::memory_order_acquire) & leader) == 0;  // A1: pairs with F2
+    if (!leading_.try_lock()) return false;
+    has_leader_.store(true, std::memory_order_relaxed);
+    return true;
   }
   void stop_leading() {
     if (events_.load(std::memory_order_relaxed)) events_.store(false, std::memory_order_relaxed);
-    if (LCI_UNLIKELY(threads_.fetch_sub(leader, std::memory_order_acq_rel) != leader)) wake();  // F2
+    has_leader_.store(false, std::memory_order_release);  // R1
+    leading_.unlock();
+    wake_followers();
   }
 
   template <class Done>
@@ -133,16 +135,22 @@ class lane {
 
   /// A thread that is about to sleep, or sleeps, as a follower. Holds the lock from its construction until it sleeps.
   ///
-  /// No wake-up is lost: the follower increments the count (F1) before it checks done() and whether there is a leader.
-  /// The leader reads the count (F2) after its callbacks, or when it gives up leadership. Both are read-modify-writes
-  /// of one word. If F2 is first, F1 synchronizes with it, so the follower sees the effects of the callbacks. If F1 is
-  /// first, the leader sees the follower, and takes the lock, so it notifies after the follower has begun to sleep.
+  /// No wake-up is lost: the follower counts itself (F1) before it checks done() and whether there is a leader. The
+  /// leader reads the count (F2) after its callbacks, and after it has given up leadership. After the first follower,
+  /// both are read-modify-writes of one word. If F2 is first, F1 synchronizes with it, so the follower sees the effects
+  /// of the callbacks. If F1 is first, the leader sees the follower, and takes the lock, so it notifies after the
+  /// follower has begun to sleep. The first follower says that from then on F2 is a read-modify-write (F3), then
+  /// executes a barrier on all threads of the process. A leader that reads F3's old value did so before its part of the
+  /// barrier, so the follower sees what the leader stored before that.
   class follower {
    public:
     explicit follower(lane& l) : lane_(l), lock_(l.lock_) {
-      l.threads_.fetch_add(one_follower, std::memory_order_acq_rel);
-    }  // F1
-    ~follower() { lane_.threads_.fetch_sub(one_follower, std::memory_order_relaxed); }
+      l.followers_.fetch_add(1, std::memory_order_acq_rel);  // F1
+      if (LCI_LIKELY(l.has_had_followers_.load(std::memory_order_relaxed))) return;
+      l.has_had_followers_.store(true, std::memory_order_relaxed);  // F3
+      if (lci::process_barrier::is_possible()) lci::process_barrier::execute();
+    }
+    ~follower() { lane_.followers_.fetch_sub(1, std::memory_order_relaxed); }
     void sleep(unsigned ms);
 
    private:
@@ -150,7 +158,10 @@ class lane {
     std::unique_lock<std::mutex> lock_;
   };
   void wake_followers() {
-    if (LCI_UNLIKELY(threads_.fetch_add(0, std::memory_order_acq_rel) >= one_follower)) wake();  // F2
+    lci::compiler_barrier();
+    if (LCI_UNLIKELY(has_had_followers_.load(std::memory_order_relaxed)) &&
+        followers_.fetch_add(0, std::memory_order_acq_rel) != 0)  // F2
+      wake();
   }
   void wake_after_event() {
     if (!events_.load(std::memory_order_relaxed)) return;
@@ -161,7 +172,11 @@ class lane {
 
   na_class_t* const na_;
   na_context_t* const context_;
-  std::atomic<uint32_t> threads_{0};
+  lci::biased_lock leading_;
+  std::atomic<bool> has_leader_{false};  // written under `leading_`
+  std::atomic<uint32_t> followers_{0};
+  /// True from the start if the process can't execute barriers.
+  std::atomic<bool> has_had_followers_{!lci::process_barrier::is_possible()};
   std::atomic<bool> events_{false};
   std::mutex lock_;  // for changed_
   std::condition_variable changed_;

@@ -262,11 +262,12 @@ void engine_core::close() {
   std::lock_guard guard(close_lock_);
   if (closed_) return;
   closing_.store(true, std::memory_order_seq_cst);
+  users_.order_end();
   // Ending the calls wakes the threads that wait for them.
   const auto end_calls = [this] { for_each_call([](outgoing& c) { c.give_up(outcome::closed); }); };
   end_calls();
   if (background_.joinable()) background_.join();
-  while (users_.load(std::memory_order_seq_cst) != 0 || any_is_posting()) {
+  while (!users_.is_zero() || any_is_posting()) {
     end_calls();
     lane_->poll();
     lane_->wait(1, [] { return false; });
@@ -278,7 +279,8 @@ void engine_core::close() {
   while (continuation* const c = ready_.pop()) c->run(c);
   // After this store no thread begins to use the network.
   detached_.store(true, std::memory_order_seq_cst);
-  while (users_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  users_.order_end();
+  while (!users_.is_zero()) std::this_thread::yield();
   arrivals.for_each([](incoming& in) { in.detach(); });
   {
     std::lock_guard regions_guard(regions_lock);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lci/rpc.hpp"
+#include "lib/concurrent/biased_count.hpp"
 #include "lib/concurrent/biased_lock.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
@@ -54,28 +55,29 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   /// A scope in which the calling thread may use the network. The constructor throws lci::invalid_argument_error once
   /// close() has begun. close() waits until all scopes have ended.
   ///
-  /// close() misses no scope: an entry first increments the count, then reads the flag; close() first sets the flag,
-  /// then reads the count. All four accesses are sequentially consistent.
+  /// close() misses no scope: an entry first counts the thread, then reads the flag; close() first sets the flag, then
+  /// reads the count. See biased_count.hpp.
   class entry {
    public:
-    explicit entry(engine_core& e) : core_(e) {
-      e.users_.fetch_add(1, std::memory_order_seq_cst);
+    explicit entry(engine_core& e) : core_(e), owned_(e.users_.enter()) {
       if (LCI_UNLIKELY(e.closing_.load(std::memory_order_seq_cst))) {
-        e.users_.fetch_sub(1, std::memory_order_release);
+        e.users_.leave(owned_);
         throw_closed();
       }
     }
-    ~entry() { core_.users_.fetch_sub(1, std::memory_order_release); }
+    ~entry() { core_.users_.leave(owned_); }
     entry(const entry&) = delete;
     entry& operator=(const entry&) = delete;
 
    private:
     engine_core& core_;
+    const bool owned_;
   };
 
-  /// Counts a user of the network, also while the engine closes: for code that frees or answers.
-  void enter() { users_.fetch_add(1, std::memory_order_seq_cst); }
-  void leave() { users_.fetch_sub(1, std::memory_order_release); }
+  /// Counts a user of the network, also while the engine closes: for code that frees or answers. Returns what the same
+  /// thread passes to leave().
+  bool enter() { return users_.enter(); }
+  void leave(bool owned) { users_.leave(owned); }
   /// Whether the calling thread is executing a function of this engine. Then close() waits for it, so it may use the
   /// network without enter().
   bool is_executing_here() const;
@@ -172,7 +174,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   const uint64_t first_cookie_;
   lci::mpmc_array<outgoing*> by_number_;  // calls
 
-  std::atomic<uint32_t> users_{0};
+  lci::biased_count users_;
   std::atomic<bool> closing_{false};
   std::mutex close_lock_;
   bool closed_ = false;
@@ -213,11 +215,9 @@ int64_t now_ns();
 /// is_open(); otherwise close() has already released the network's resources.
 class answer_scope {
  public:
-  explicit answer_scope(engine_core& e) : core_(e), is_user_(!e.is_executing_here()) {
-    if (is_user_) e.enter();
-  }
+  explicit answer_scope(engine_core& e) : core_(e), is_user_(!e.is_executing_here()), owned_(is_user_ && e.enter()) {}
   ~answer_scope() {
-    if (is_user_) core_.leave();
+    if (is_user_) core_.leave(owned_);
   }
   answer_scope(const answer_scope&) = delete;
   answer_scope& operator=(const answer_scope&) = delete;
@@ -225,7 +225,7 @@ class answer_scope {
 
  private:
   engine_core& core_;
-  const bool is_user_;
+  const bool is_user_, owned_;
 };
 
 template <class Done>
