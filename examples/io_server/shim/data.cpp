@@ -109,10 +109,6 @@ ssize_t gather(const iovec* pieces, int n, One one) {
   return one(memory, total, 0);
 }
 
-}  // namespace
-
-namespace {
-
 /// Sets *n to the number of bytes between the position and the file's end, as FIONREAD does.
 int count_unread(int fd, int* n) {
   return with_file(fd, [=](using_file& f) {
