@@ -17,6 +17,12 @@
 #include <string>
 #include <vector>
 
+// Programs may define a function of the C library's name, as GNU patch does. rename() must not call it.
+extern "C" int renameat2(int, const char*, int, const char*, unsigned) noexcept {
+  errno = ENOSYS;
+  return -1;
+}
+
 namespace {
 
 std::string top;  // the folder's path, which is not printed
@@ -233,6 +239,13 @@ void children() {
   unlink("out");  // its size depends on the folder's path
 }
 
+void renames() {
+  mkdir("renamed", 0755);
+  say("rename: " + code(rename("renamed", "again")));
+  say("renameat: " + code(renameat(AT_FDCWD, "again", AT_FDCWD, "renamed")));
+  say("rmdir: " + code(rmdir("renamed")));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -244,5 +257,6 @@ int main(int argc, char** argv) {
   globs();
   children();
   walks();
+  renames();
   return 0;
 }
