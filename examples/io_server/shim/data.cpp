@@ -1,11 +1,13 @@
 // Reading, writing, positions, and functions that affect a file's data: sizes, synchronization, allocation.
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
+#include <cstdarg>
 #include <cstring>
 #include <vector>
 
@@ -105,6 +107,21 @@ ssize_t gather(const iovec* pieces, int n, One one) {
     at += pieces[i].iov_len;
   }
   return one(memory, total, 0);
+}
+
+}  // namespace
+
+namespace {
+
+/// Sets *n to the number of bytes between the position and the file's end, as FIONREAD does.
+int count_unread(int fd, int* n) {
+  return with_file(fd, [=](using_file& f) {
+    int64_t size = 0;
+    if (const int error = size_of(f, &size)) return error;
+    const int64_t left = size - remote_file::position(f.file()).get();
+    *n = static_cast<int>(std::clamp<int64_t>(left, INT_MIN, INT_MAX));
+    return 0;
+  });
 }
 
 }  // namespace
@@ -266,4 +283,16 @@ IO_EXPORT ssize_t sendfile(int to, int from, off_t* at, size_t size) noexcept {
 IO_ALIAS(sendfile64, sendfile);
 IO_EXPORT ssize_t splice(int from, off64_t* at, int to, off64_t* there, size_t size, unsigned flags) {
   return is_remote(from) || is_remote(to) ? result_of(EINVAL) : IO_REAL(splice)(from, at, to, there, size, flags);
+}
+
+// Requests about remote files are not forwarded. They must not reach the anonymous file behind the descriptor.
+IO_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list more;
+  va_start(more, request);
+  void* argument = va_arg(more, void*);
+  va_end(more);
+  if (!is_remote(fd) || request == FIOCLEX || request == FIONCLEX || request == FIONBIO)
+    return IO_REAL(ioctl)(fd, request, argument);
+  if (request != FIONREAD) return result_of(ENOTTY);
+  return count_unread(fd, static_cast<int*>(argument));
 }

@@ -297,7 +297,7 @@ IO_EXPORT char* get_current_dir_name() noexcept {
 IO_EXPORT char* realpath(const char* path, char* to) noexcept {
   const place p(path);
   if (!p.remote()) return IO_REAL(realpath)(p.local(), to);
-  const std::string text = real_path(path);
+  const std::string text = real_path(p.names_descriptor() ? outer(p.inner()).c_str() : path);
   return text.empty() ? nullptr : copied(text, to, PATH_MAX, true);
 }
 IO_EXPORT char* __realpath_chk(const char* path, char* to, size_t) { return realpath(path, to); }

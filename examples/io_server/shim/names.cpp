@@ -22,6 +22,7 @@ int unlink_any(int folder, const char* path, int flags) {
   const place p(folder, path);
   if (!p.remote()) return IO_REAL(unlinkat)(folder, p.local(), flags);
   if ((flags & ~AT_REMOVEDIR) != 0) return result_of(EINVAL);
+  if (p.names_descriptor()) return result_of(EPERM);
   return simple(op::unlink, p, (flags & AT_REMOVEDIR) != 0);
 }
 
@@ -49,13 +50,19 @@ int symlink_any(const char* target, int folder, const char* path) {
 
 // An absolute target is relative to the server's root, so the result begins with the prefix.
 ssize_t read_link(const place& p, char* to, size_t room) {
-  char target[PATH_MAX];
-  size_t size = 0;
-  if (with_client([&](io_server::client& c) { return c.readlink(p.inner(), target, sizeof target, &size); }) != 0)
-    return -1;
-  std::string text(target, size);
-  if (!text.empty() && text[0] == '/') text.insert(0, configured().prefix);
-  size = std::min(text.size(), room);
+  if (room == 0) return result_of(EINVAL);
+  std::string text;
+  if (p.names_descriptor()) {
+    text = outer(p.inner());
+  } else {
+    char target[PATH_MAX];
+    size_t size = 0;
+    if (with_client([&](io_server::client& c) { return c.readlink(p.inner(), target, sizeof target, &size); }) != 0)
+      return -1;
+    text.assign(target, size);
+    if (!text.empty() && text[0] == '/') text.insert(0, configured().prefix);
+  }
+  const size_t size = std::min(text.size(), room);
   std::memcpy(to, text.data(), size);
   return static_cast<ssize_t>(size);
 }
@@ -77,6 +84,7 @@ IO_EXPORT int rmdir(const char* path) noexcept { return unlink_any(AT_FDCWD, pat
 IO_EXPORT int remove(const char* path) noexcept {
   const place p(path);
   if (!p.remote()) return IO_REAL(remove)(p.local());
+  if (p.names_descriptor()) return result_of(EPERM);
   if (simple(op::unlink, p, 0) == 0) return 0;
   return errno == EISDIR ? simple(op::unlink, p, 1) : -1;
 }
@@ -102,6 +110,7 @@ IO_EXPORT int renameat2(int from, const char* old, int to, const char* now, unsi
   constexpr unsigned all = RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT;
   const bool exchanges = (flags & RENAME_EXCHANGE) != 0;
   if ((flags & ~all) != 0 || (exchanges && flags != RENAME_EXCHANGE)) return result_of(EINVAL);
+  if (p.names_descriptor() || q.names_descriptor()) return result_of(EXDEV);
   return two(op::rename, p, q, flags);
 }
 IO_EXPORT int renameat(int from, const char* old, int to, const char* now) noexcept {
@@ -112,6 +121,7 @@ IO_EXPORT int rename(const char* old, const char* now) noexcept { return renamea
 IO_EXPORT int linkat(int from, const char* old, int to, const char* now, int flags) noexcept {
   const place p(from, old), q(to, now);
   if (!p.remote() && !q.remote()) return IO_REAL(linkat)(from, p.local(), to, q.local(), flags);
+  if (p.names_descriptor() && (flags & AT_SYMLINK_FOLLOW) == 0) return result_of(EXDEV);
   return two(op::link, p, q, (flags & AT_SYMLINK_FOLLOW) != 0);
 }
 IO_EXPORT int link(const char* old, const char* now) noexcept { return linkat(AT_FDCWD, old, AT_FDCWD, now, 0); }

@@ -71,6 +71,29 @@ bool is_below(const std::string& path, const std::string& prefix) {
   return path.compare(0, prefix.size(), prefix) == 0 && (path.size() == prefix.size() || path[prefix.size()] == '/');
 }
 
+/// The descriptor that a path like `/dev/fd/3` begins with, -1 if it does not; *rest becomes what follows.
+int descriptor_in(const char* path, const char** rest) {
+  static constexpr struct {
+    const char* text;
+    int fd;
+  } names[] = {{"/dev/stdin", 0}, {"/dev/stdout", 1}, {"/dev/stderr", 2}};
+  for (const auto& name : names) {
+    const size_t size = std::strlen(name.text);
+    if (std::strncmp(path, name.text, size) != 0) continue;
+    *rest = path + size;
+    return **rest == '\0' || **rest == '/' ? name.fd : -1;
+  }
+  for (const char* folder : {"/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"}) {
+    const size_t size = std::strlen(folder);
+    if (std::strncmp(path, folder, size) != 0) continue;
+    int fd = 0, digits = 0;
+    for (*rest = path + size; **rest >= '0' && **rest <= '9' && digits < 9; ++*rest, ++digits)
+      fd = fd * 10 + (**rest - '0');
+    return digits > 0 && (**rest == '\0' || **rest == '/') ? fd : -1;
+  }
+  return -1;
+}
+
 }  // namespace
 
 const settings& configured() {
@@ -85,6 +108,7 @@ place::place(int folder, const char* path) : given_(path) {
   if (path[0] == '/') {
     // Most paths do not contain the prefix, and need no further work.
     if (std::strstr(path, configured().prefix.c_str() + 1) != nullptr) resolve(path);
+    if (!remote_ && (path[1] == 'd' || path[1] == 'p')) resolve_descriptor(path);
     return;
   }
   if (path[0] == '\0') return;
@@ -110,6 +134,17 @@ void place::resolve(const std::string& absolute) {
   text_ = (begins_below ? absolute : clean).substr(prefix.size());
   while (!text_.empty() && text_[0] == '/') text_.erase(0, 1);
   if (!begins_below && absolute.back() == '/') text_ += '/';  // what it names must be a folder
+}
+
+// The system would open the anonymous file that is behind the descriptor.
+void place::resolve_descriptor(const char* path) {
+  const char* rest = nullptr;
+  const int fd = descriptor_in(path, &rest);
+  if (fd < 0 || !is_remote(fd)) return;
+  const auto file = file_of(fd);
+  if (file == nullptr) return;
+  resolve(outer(file->path()) + rest);
+  names_descriptor_ = remote_ && *rest == '\0';
 }
 
 std::optional<std::string> remote_cwd() {

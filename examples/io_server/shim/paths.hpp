@@ -15,6 +15,7 @@ struct settings {
 const settings& configured();
 
 /// A path that a program has passed to a call. It is either remote, with a path below the server's root, or local.
+/// `/dev/stdin`, `/dev/fd/3` and `/proc/self/fd/3` are remote if that descriptor is one of a remote file.
 class place {
  public:
   place(int folder, const char* path);
@@ -22,14 +23,17 @@ class place {
 
   bool remote() const { return remote_; }
   const std::string& inner() const { return text_; }
+  /// Whether the path names one of the process's descriptors of remote files; inner() is the file's path.
+  bool names_descriptor() const { return names_descriptor_; }
   /// The path for the real function; null if the program has passed null.
   const char* local() const { return rewritten_ ? text_.c_str() : given_; }
 
  private:
   void resolve(const std::string& absolute);
+  void resolve_descriptor(const char* path);
 
   const char* given_;
-  bool remote_ = false, rewritten_ = false;
+  bool remote_ = false, rewritten_ = false, names_descriptor_ = false;
   std::string text_;
 };
 

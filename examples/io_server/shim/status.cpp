@@ -137,6 +137,15 @@ IO_EXPORT int euidaccess(const char* path, int mode) noexcept {
 }
 IO_ALIAS(eaccess, euidaccess);
 
+// Limits of names are those of the server's file system; the others are those of this system.
+IO_EXPORT long pathconf(const char* path, int name) noexcept {
+  const place p(path);
+  if (!p.remote()) return IO_REAL(pathconf)(p.local(), name);
+  struct statfs s {};
+  if (with_client([&](io_server::client& c) { return c.statfs(p.inner(), &s); }) != 0) return -1;
+  return name == _PC_NAME_MAX ? s.f_namelen : IO_REAL(pathconf)("/", name);
+}
+
 IO_EXPORT int statfs(const char* path, struct statfs* s) noexcept {
   const place p(path);
   if (!p.remote()) return IO_REAL(statfs)(p.local(), s);

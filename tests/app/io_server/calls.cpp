@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -401,6 +403,56 @@ void locks() {
   SHOW(close(only_read));
 }
 
+std::string contents_of(const char* path) {
+  char text[100];
+  const int fd = open(path, O_RDONLY);
+  const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+  if (fd >= 0) close(fd);
+  return n < 0 ? strerrorname_np(errno) : std::string(text, static_cast<size_t>(n));
+}
+
+// Paths that name a descriptor, as /dev/stdin does.
+void descriptors() {
+  const int fd = open("named", O_CREAT | O_RDWR | O_TRUNC, 0640), input = dup(0);
+  SHOW(write(fd, "contents", 8));
+  int left = -1;
+  SHOW(lseek(fd, 3, SEEK_SET));
+  SHOW(ioctl(fd, FIONREAD, &left));
+  SHOW(left);
+  SHOW(ioctl(fd, TIOCGWINSZ, &left));
+  const std::string number = std::to_string(fd);
+  SHOW(dup2(fd, 0));
+  struct stat s {};
+  for (const std::string& path : {std::string("/dev/stdin"), "/dev/fd/" + number, "/proc/self/fd/" + number}) {
+    show("contents", contents_of(path.c_str()));
+    show_stat("stat", stat(path.c_str(), &s), s);
+    SHOW(access(path.c_str(), R_OK));
+    char* real = realpath(path.c_str(), nullptr);
+    show("realpath", real == nullptr ? "none" : std::strrchr(real, '/'));
+    std::free(real);
+  }
+  const std::string link = "/proc/self/fd/" + number, below = link + "/below";
+  char target[PATH_MAX] = {};
+  SHOW(readlink(link.c_str(), target, sizeof target) > 0);
+  show("readlink", std::strrchr(target, '/'));
+  SHOW(readlink(link.c_str(), target, 0));
+  SHOW(open(below.c_str(), O_RDONLY));
+  SHOW(unlink(link.c_str()));
+  SHOW(rename(link.c_str(), "renamed"));
+  SHOW(linkat(AT_FDCWD, link.c_str(), AT_FDCWD, "linked", 0));
+  SHOW(linkat(AT_FDCWD, link.c_str(), AT_FDCWD, "linked", AT_SYMLINK_FOLLOW));
+  const int out = open(link.c_str(), O_WRONLY | O_TRUNC);
+  SHOW(write(out, "new", 3));
+  SHOW(close(out));
+  show("contents", contents_of("linked"));
+  SHOW(dup2(input, 0));
+  SHOW(close(input));
+  SHOW(close(fd));
+  SHOW(pathconf("named", _PC_NAME_MAX));
+  SHOW(pathconf("named", _PC_PATH_MAX));
+  SHOW(pathconf("none", _PC_NAME_MAX));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -417,5 +469,6 @@ int main(int argc, char** argv) {
   streams();
   mapped();
   locks();
+  descriptors();
   return 0;
 }
