@@ -32,7 +32,7 @@ answer call_in_bulk(connection& c, request r, const void* memory, size_t size) {
 }  // namespace
 
 int client::open(std::string_view path, int flags, mode_t mode, opened* file) {
-  const request r = about(op::open, 0, flags, static_cast<int64_t>(mode));
+  const request r = about(op::open, 0, flags, static_cast<int64_t>(mode), static_cast<int64_t>(file->number));
   const answer a = connection_.call(r, path, {}, nullptr, &file->status, sizeof file->status);
   file->handle = static_cast<uint64_t>(a.result);
   return checked(a, sizeof file->status);

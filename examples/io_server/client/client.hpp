@@ -22,6 +22,8 @@ class client {
       : connection_(address, timeout), staging_(connection_), lent_(connection_) {}
 
   struct opened {
+    /// Set by the caller: a random number, by which clients open the same open file, e.g. with its flock(); or 0.
+    uint64_t number = 0;
     uint64_t handle = 0;
     struct statx status = {};
   };

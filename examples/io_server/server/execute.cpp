@@ -30,15 +30,27 @@ int open_file_of(const root_folder& root, session& client, const received& r, re
   const int flags = static_cast<int>(r.head.a);
   constexpr int forwarded = O_ACCMODE | O_APPEND | O_CREAT | O_DIRECTORY | O_EXCL | O_NOATIME | O_NOFOLLOW | O_TRUNC |
                             O_SYNC | O_DSYNC | O_PATH | O_TMPFILE;
-  auto file = std::make_shared<open_file>();
-  file->fd =
-      root.open(r.text, (flags & forwarded) | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK), static_cast<mode_t>(r.head.b));
+  const auto number = static_cast<uint64_t>(r.head.c);
+  std::shared_ptr<open_file> file = number != 0 ? client.shared()->find(number) : nullptr;
+  const bool is_new = file == nullptr;
+  if (is_new) {
+    file = std::make_shared<open_file>();
+    file->fd = root.open(r.text, (flags & forwarded) | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK),
+                         static_cast<mode_t>(r.head.b));
+  }
   if (!file->fd) return errno;
   struct statx status {};
   if (statx(file->fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return errno;
   if (!S_ISREG(status.stx_mode) && !S_ISDIR(status.stx_mode) && (flags & O_PATH) == 0) return ENXIO;
-  file->flags = flags;
-  file->identity = {makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
+  if (is_new) {
+    file->flags = flags;
+    file->identity = {makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
+    file->number = number;
+    if (number != 0) {
+      file->among = client.shared();
+      file = file->among->add(number, file);
+    }
+  }
   const uint64_t handle = client.add(std::move(file));
   if (handle == 0) return EMFILE;
   answer.result = static_cast<int64_t>(handle);

@@ -10,6 +10,30 @@
 
 namespace io_server {
 
+std::shared_ptr<open_file> shared_files::find(uint64_t number) const {
+  std::lock_guard guard(mutex_);
+  const auto at = all_.find(number);
+  return at == all_.end() ? nullptr : at->second.lock();
+}
+
+std::shared_ptr<open_file> shared_files::add(uint64_t number, const std::shared_ptr<open_file>& file) {
+  std::lock_guard guard(mutex_);
+  auto& at = all_[number];
+  if (auto other = at.lock()) return other;
+  at = file;
+  return file;
+}
+
+void shared_files::remove(uint64_t number) {
+  std::lock_guard guard(mutex_);
+  const auto at = all_.find(number);
+  if (at != all_.end() && at->second.expired()) all_.erase(at);  // else a client has added another file meanwhile
+}
+
+open_file::~open_file() {
+  if (among != nullptr) among->remove(number);
+}
+
 staging_memory::staging_memory() {
   void* const made =
       mmap(nullptr, staged_pieces * staged_piece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -96,7 +120,7 @@ std::shared_ptr<const descriptor> session::lock_holder(const open_file& file) {
 }
 
 uint64_t session_table::begin(int client) {
-  auto made = std::make_shared<session>();
+  auto made = std::make_shared<session>(shared_);
   uint64_t connection = 0;
   {
     std::lock_guard guard(mutex_);

@@ -16,11 +16,35 @@
 
 namespace io_server {
 
+struct open_file;
+
+/// The open files that clients may share, by their numbers. Thread-safe.
+class shared_files {
+ public:
+  /// Returns null if no client has a file open by this number.
+  std::shared_ptr<open_file> find(uint64_t number) const;
+  /// Returns the file, or the one that another client has added by this number.
+  std::shared_ptr<open_file> add(uint64_t number, const std::shared_ptr<open_file>& file);
+  /// Called by the destructor of a file that was added.
+  void remove(uint64_t number);
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<uint64_t, std::weak_ptr<open_file>> all_;  // under mutex_
+};
+
 struct open_file {
+  open_file() = default;
+  ~open_file();
+  open_file(const open_file&) = delete;
+  open_file& operator=(const open_file&) = delete;
+
   descriptor fd;
   int flags = 0;  ///< the flags of open()
   std::pair<dev_t, ino_t> identity;
   std::mutex position;  ///< held while a folder is listed, which moves the descriptor's position
+  uint64_t number = 0;  ///< 0: clients can't share it
+  std::shared_ptr<shared_files> among;
 };
 
 /// Registered memory of a session, to which a client on this host copies data of large writes. Owned by the session.
@@ -44,6 +68,9 @@ class staging_memory {
 /// Thread-safe. A thread that executes a request keeps the file that it uses, also if the session ends meanwhile.
 class session {
  public:
+  explicit session(std::shared_ptr<shared_files> shared) : shared_(std::move(shared)) {}
+
+  const std::shared_ptr<shared_files>& shared() const { return shared_; }
   /// Adds a file. Returns its handle, or 0 if the client has too many open files.
   uint64_t add(std::shared_ptr<open_file> file);
   std::shared_ptr<open_file> find(uint64_t handle) const;
@@ -68,6 +95,7 @@ class session {
  private:
   static constexpr size_t most_files = 65536;
 
+  const std::shared_ptr<shared_files> shared_;
   mutable std::mutex mutex_;
   bool ended_ = false;  // under mutex_, as the members below
   uint64_t last_ = 0;
@@ -101,6 +129,7 @@ class session_table {
   /// Each session costs a receive until its connection ends. A client needs one.
   static constexpr int most_begun = 64;
 
+  const std::shared_ptr<shared_files> shared_ = std::make_shared<shared_files>();
   mutable std::mutex mutex_;
   std::unordered_map<int, entry> all_;  // under mutex_
   uint64_t last_connection_ = 0;        // under mutex_

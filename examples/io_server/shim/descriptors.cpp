@@ -19,7 +19,7 @@
 namespace io_shim {
 
 struct shared_state {
-  static constexpr uint64_t expected = 0x31656c69666f6900;
+  static constexpr uint64_t expected = 0x32656c69666f6900;
   uint64_t magic;
   uint64_t server;  ///< hash of its address
   pthread_mutex_t mutex;
@@ -28,6 +28,7 @@ struct shared_state {
   std::atomic<bool> is_cwd;
   uint32_t device_major, device_minor;
   uint64_t inode;
+  uint64_t number;  ///< of the open file at the server
   char path[4096];
 };
 
@@ -66,6 +67,7 @@ table& descriptors() {
 
 int open_again(const shared_state& s, io_server::client& c, uint64_t* handle) {
   io_server::client::opened file;
+  file.number = s.number;
   const int flags = s.flags.load() & ~(O_CREAT | O_EXCL | O_TRUNC);
   const int error = c.open(s.path, flags, 0, &file);
   if (error != 0) return error == ENOENT ? ESTALE : error;
@@ -120,6 +122,7 @@ int remote_file::create(const std::string& path, int flags, const io_server::cli
   state->device_major = what.status.stx_dev_major;
   state->device_minor = what.status.stx_dev_minor;
   state->inode = what.status.stx_ino;
+  state->number = what.number;
   std::memcpy(state->path, path.c_str(), path.size() + 1);
   state->magic = shared_state::expected;
   file.reset(new remote_file(state));

@@ -146,14 +146,22 @@ struct detached {
 template <class F, class Shape>
 class coroutine_handler final : public handler {
  public:
-  explicit coroutine_handler(F f) : f_(std::move(f)) {}
-  void execute(incoming* in) noexcept override { run(f_, engine_of(*in), incoming_ptr(in)); }
+  explicit coroutine_handler(F f) : f_(std::make_shared<F>(std::move(f))) {}
+  void execute(incoming* in) noexcept override { run({f_, engine_of(*in), incoming_ptr(in)}); }
 
  private:
   using result = typename Shape::types::result;
 
-  // `engine` by value, so that the engine outlives the call.
-  static detached run(F& f, std::shared_ptr<engine_core> engine, incoming_ptr in) {
+  // What the coroutine keeps until it ends, which may be after its engine has been closed, and has freed its functions:
+  // the function, whose captures the body uses, and the engine, which owns the call. One object, since the call must be
+  // released first, and compilers destroy a coroutine's parameters in different orders.
+  struct kept_t {
+    std::shared_ptr<F> f;
+    std::shared_ptr<engine_core> engine;
+    incoming_ptr in;
+  };
+  static detached run(kept_t kept) {
+    incoming_ptr& in = kept.in;
     reader r = arguments_of(*in);
     std::optional<decoded<typename Shape::values>> d;
     try {
@@ -167,7 +175,7 @@ class coroutine_handler final : public handler {
     try {
       const span_of_chars room = room_of(*in);
       writer w(room.data, room.size, false, place_of(*in));
-      coroutine<result> body = begin(f, c, d->values);
+      coroutine<result> body = begin(*kept.f, c, d->values);
       if constexpr (std::is_void_v<result>) {
         co_await body;
       } else {
@@ -178,7 +186,6 @@ class coroutine_handler final : public handler {
       thrown = std::current_exception();
     }
     if (thrown != nullptr) answer(*in, thrown);
-    static_cast<void>(engine);
   }
   template <class Values>
   static coroutine<result> begin(F& f, const context& c, Values& values) {
@@ -193,7 +200,7 @@ class coroutine_handler final : public handler {
         values);
   }
 
-  F f_;
+  const std::shared_ptr<F> f_;
 };
 
 template <class F, class Shape>

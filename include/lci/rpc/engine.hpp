@@ -127,8 +127,9 @@ class LCI_API engine {
   void stop() const;
 
   /// Ends the engine. Its outstanding calls end with cancelled_error. Calls of peers that have not been executed end
-  /// with no_answer_error at the peers. Waits for functions that are being executed. Idempotent. Throws
-  /// lci::invalid_argument_error if a function that the engine executes calls it.
+  /// with no_answer_error at the peers. Waits for functions that are being executed, then destroys all functions and
+  /// what they have captured. Idempotent. Throws lci::invalid_argument_error if a function that the engine executes
+  /// calls it.
   void close();
 
  private:

@@ -259,8 +259,18 @@ bool engine_core::drain(int64_t ns) {
 void engine_core::close() {
   if (current.works_for == this || current.depth > 0)
     throw invalid_argument_error("rpc::engine::close: called in a function that an engine executes");
-  std::lock_guard guard(close_lock_);
-  if (closed_) return;
+  {
+    std::lock_guard guard(close_lock_);
+    if (closed_) return;
+    end();
+    closed_ = true;
+  }
+  // No thread executes functions any more. They may own functions and peers of this engine, which own this object: so
+  // they are freed here, not by the destructor.
+  for (const auto& f : local_) f->run.reset();
+}
+
+void engine_core::end() {
   closing_.store(true, std::memory_order_seq_cst);
   users_.order_end();
   // Ending the calls wakes the threads that wait for them.
@@ -294,7 +304,6 @@ void engine_core::close() {
   lane_.reset();
   NA_Finalize(na_);
   na_ = nullptr;
-  closed_ = true;
 }
 
 }  // namespace lci::rpc::detail

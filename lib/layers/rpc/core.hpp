@@ -28,14 +28,14 @@
 
 namespace lci::rpc::detail {
 
-/// A function that this process executes for peers. Lives as long as the engine, since calls refer to it.
+/// A function that this process executes for peers. Lives as long as the engine's state, since calls refer to it.
 struct local_function {
   std::string name;
   uint32_t id;
   uint32_t name_hash;
   const signature_text* signature;
   where place;
-  std::unique_ptr<handler> run;
+  std::unique_ptr<handler> run;          // null after the engine's close()
   const local_function* next = nullptr;  // in the same hash bucket
 };
 
@@ -162,6 +162,8 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   void execute(incoming* in);
   /// Decodes the headers of arrived calls and queues them for the threads of the pool; for threads that execute none.
   void read_calls();
+  /// Ends calls, threads and the network. Called once, by close().
+  void end();
   bool drain(int64_t ns);
   void refuse_arrived();
   bool any_is_posting();

@@ -65,9 +65,11 @@ hg_return_t incoming::fetch(const request_header& h) {
   if (const hg_return_t result = fetch_.open(na, input_.get() + sizeof h, h.payload); result != HG_SUCCESS)
     return result;
   arguments = fetch_.arguments();
-  if (arguments > owner.largest) return HG_SIZE_ERROR;
-  fetched_.reset(new (std::nothrow) char[arguments]);
-  if (fetched_ == nullptr) return HG_NOMEM_ERROR;
+  if (arguments <= owner.largest) fetched_.reset(new (std::nothrow) char[arguments]);
+  if (fetched_ == nullptr) {
+    fetch_.free(na);
+    return arguments > owner.largest ? HG_SIZE_ERROR : HG_NOMEM_ERROR;
+  }
   const hg_return_t result = fetch_.start(na, owner.context(), fetched_.get(), source, on_arguments, this);
   return result == HG_SUCCESS ? HG_TIMEOUT : result;
 }
@@ -152,15 +154,18 @@ na_return_t incoming::on_sent(const na_cb_info* info) {
   return NA_SUCCESS;
 }
 
-void incoming::detach() {
-  fetch_.free(owner.na());
+void incoming::detach() { fetch_.free(owner.na()); }
+
+void incoming::end_fetch() {
+  const answer_scope use(owner);
+  if (use.is_open()) fetch_.free(owner.na());  // else close() does, possibly now in another thread
   fetched_.reset();
 }
 
 void incoming::unref() {
   // The holder of the only reference needs no read-modify-write.
   if (refs_.load(std::memory_order_acquire) != 1 && refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  detach();
+  if (LCI_UNLIKELY(fetched_ != nullptr)) end_fetch();
   source = NA_ADDR_NULL;  // the network's addresses need not be freed
   called = nullptr;
   cookie_ = 0;

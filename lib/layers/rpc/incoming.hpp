@@ -34,7 +34,7 @@ class incoming {
   void answer_code(hg_return_t code);
   bool is_answered() const { return is_answered_; }
 
-  /// Releases resources of the network; the engine is closing.
+  /// Releases resources of the network, of which end_fetch() then has none: the engine is closing.
   void detach();
 
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -53,6 +53,7 @@ class incoming {
   /// Returns HG_SUCCESS, HG_TIMEOUT if the arguments are being fetched, or the code of a failure.
   hg_return_t read();
   hg_return_t fetch(const mercury::request_header& h);
+  void end_fetch();
   bool has_other_signature(const mercury::request_header& h);
   void explain(hg_return_t code, const std::string& text);
   void send(hg_return_t code, uint8_t flags, size_t payload);

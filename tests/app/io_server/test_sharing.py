@@ -42,6 +42,30 @@ class Sharing(ServedTest):
             self.assert_same_files(top, self.root / top.name)
             self.assert_same_files(top, f'{top}.back')
 
+    @needs('flock')
+    def test_a_lock_of_flock_outlives_the_process_that_took_it_with_an_inherited_descriptor(self):
+        script = '''
+            for i in 1 2 3 4 5; do
+                (flock -x 9; n=$(cat /remote/count 2>/dev/null || echo 0); sleep 0.1; echo $((n + 1)) >/remote/count) \
+                    9>>/remote/lock &
+            done
+            wait
+            exec 8>/remote/lock
+            flock 8 && ! flock -n /remote/lock true && flock -u 8 && flock -n /remote/lock echo free
+            cat /remote/count'''
+        self.assertEqual(self.run_remotely('bash', '-c', script).split(), ['free', '5'])
+
+    def test_a_child_uses_an_inherited_file_that_has_been_renamed_or_removed(self):
+        (self.root / 'text').write_text('one\ntwo\n')
+        script = '''
+            exec 3</remote/text 4>>/remote/out
+            mv /remote/text /remote/other; echo new >/remote/text
+            read line <&3; echo $line; sh -c 'read line; echo $line; echo more >&4' <&3
+            rm /remote/other /remote/out
+            sh -c 'cat; echo more >&4' <&3
+            ls /remote'''
+        self.assertEqual(self.run_remotely('bash', '-c', script).split(), ['one', 'two', 'text'])
+
     @needs('sqlite3')
     def test_two_clients_write_to_one_database_under_its_locks(self):
         self.run_remotely('sqlite3', '/remote/db', 'create table t(a integer primary key, who, b);')

@@ -77,3 +77,24 @@ TEST_CASE("a task of the core awaits calls, and its scheduler resumes it") {
   }
   lci::g_runtime_fina();
 }
+
+TEST_CASE("a coroutine that ends after its engine has closed still uses what its function has captured") {
+  rpc::engine other("self", rpc::options());  // no thread makes progress on it but this one
+  rpc::handle<int> unanswered;
+  const auto wait = other.define("wait", [&](rpc::handle<int> h) { unanswered = std::move(h); });
+  std::string seen;
+  {
+    const rpc::engine e("self");
+    e.define("ends late", [&, wait, text = std::string(100, 'x')]() -> rpc::coroutine<void> {
+      const int x = co_await wait.call_x(other.self())();
+      seen = text + std::to_string(x);
+    });
+    auto call = e.declare<void()>("ends late").call_x(e.self())();
+    e.progress(1ms);
+    other.progress(1ms);
+    REQUIRE(unanswered);
+  }
+  unanswered(5);
+  while (seen.empty()) other.progress(1ms);
+  CHECK(seen == std::string(100, 'x') + "5");
+}

@@ -205,6 +205,47 @@ TEST_CASE("closing a server answers calls that it has not executed, and unanswer
   CHECK_THROWS_AS(forgotten.front()(6), lci::invalid_argument_error);
 }
 
+TEST_CASE("closing an engine frees its functions, also those that own functions and peers of the engine") {
+  const auto captured = std::make_shared<int>(0);
+  {
+    rpc::engine e("self");
+    const auto next = e.define("next", [captured](int x) { return x + 1; });
+    e.define("both", [captured, next, self = e.self()](int x) { return next.on(self)(x); });
+    e.define("both", [captured, next, self = e.self()](int x) { return next.on(self)(x) + 1; });
+    CHECK(e.declare<int(int)>("both").on(e.self())(1) == 3);
+    CHECK(captured.use_count() == 4);
+    e.close();
+    CHECK(captured.use_count() == 1);
+  }
+  {
+    const rpc::engine e("self");
+    e.define("owns", [captured, self = e.self()] { return *captured; });
+  }
+  CHECK(captured.use_count() == 1);
+}
+
+TEST_CASE("a thread may drop a handle while its engine closes") {
+  const rpc::engine client("tcp://127.0.0.1", rpc::options().client().background());
+  const std::string large(100'000, 'x');  // which the server fetches
+  for (int i = 0; i < 20; ++i) {
+    rpc::engine server("tcp://127.0.0.1", rpc::options().background());
+    std::vector<rpc::handle<int>> kept;
+    std::atomic<int> n{0};
+    server.define("later", [&](rpc::handle<int> h, const std::string&) {
+      kept.push_back(std::move(h));
+      n.fetch_add(1);
+    });
+    const rpc::peer there = client.connect(server.url());
+    std::vector<rpc::future<int>> calls;
+    for (int k = 0; k < 20; ++k) calls.push_back(client.declare<int(std::string)>("later").call_x(there, large)());
+    while (n.load() < 20) std::this_thread::yield();
+    std::thread drops([&] { kept.clear(); });
+    server.close();
+    drops.join();
+    for (auto& c : calls) CHECK_THROWS_AS(c.get(), rpc::error);
+  }
+}
+
 TEST_CASE("misuse is an error with a text") {
   const engines e;
   CHECK_THROWS_AS(rpc::engine("nonsense"), lci::invalid_argument_error);
