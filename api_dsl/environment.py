@@ -25,8 +25,8 @@ VARIABLES = (
     V("LCI_MASTER_ADDR", "As `MASTER_ADDR`, together with `LCI_MASTER_PORT`, and with precedence over it; "
                          "`LCT_MASTER_ADDR` with `LCT_MASTER_PORT` has precedence over both."),
     V("LCI_MASTER_PORT", "See `LCI_MASTER_ADDR`."),
-    V("LCT_PMI_BACKEND", "Kinds of bootstrap, separated by commas; the first that the environment names is taken. "
-                         "`LCI_ATTR_BOOTSTRAP` has precedence."),
+    V("LCT_PMI_BACKEND", "Kinds of bootstrap, separated by commas; the first that the environment names and that works is "
+                         "taken. `LCI_ATTR_BOOTSTRAP` has precedence."),
     V("LCT_PMI_FILE_NRANKS", "Number of ranks of a job with bootstrap `file`."),
     V("LCT_PMI_FILE_NAME", "Path of that file without its `.job`; default: `lct_pmi_file` in the folder in which the "
                            "program was started."),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +14,7 @@
 #include "lib/base/log.hpp"
 #include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/kinds.hpp"
+#include "lib/bootstrap/session.hpp"
 
 namespace lci::network {
 
@@ -58,8 +60,9 @@ void warn_of_one_rank(const std::string& list, bool names_file) {
   if (!why.empty()) log_warning(std::string(list_variable) + "=" + list + why + ": this process is a job of one rank");
 }
 
-/// The first kind of LCT_PMI_BACKEND's list that the environment asks for.
-const bootstrap_kind& choose_of(const std::string& list) {
+/// Creates the first kind of LCT_PMI_BACKEND's list that the environment asks for and that works: a launcher need not
+/// speak each protocol that its variables suggest, and the library for one may be missing.
+std::unique_ptr<bootstrap> create_first_of(const std::string& list) {
   std::vector<const bootstrap_kind*> kinds;
   for (size_t at = 0; at <= list.size();) {
     const size_t end = std::min(list.find_first_of(",;", at), list.size());
@@ -67,24 +70,37 @@ const bootstrap_kind& choose_of(const std::string& list) {
     at = end + 1;
   }
   bool names_file = false;
+  std::exception_ptr failure;
+  std::string failure_text;
   for (const bootstrap_kind* kind : kinds) {
+    // `local` would make N jobs of a launcher's N processes, so it is not tried after a kind that has failed.
+    if (failure != nullptr && kind == &local_kind) break;
     const bool found = kind->detected();
-    // `local` counts as chosen if it is first in the list; behind others it is the fallback.
-    if (found && kind == &local_kind && kind != kinds.front()) warn_of_one_rank(list, names_file);
-    if (found) return *kind;
     names_file = names_file || kind == &file_kind;
+    if (!found) continue;
+    if (failure != nullptr) log_warning(failure_text + "; " + kind->name + " is tried instead");
+    // `local` counts as chosen if it is first in the list; behind others it is the fallback.
+    if (kind == &local_kind && kind != kinds.front()) warn_of_one_rank(list, names_file);
+    try {
+      return kind->create();
+    } catch (const bootstrap_error& error) {
+      failure = std::current_exception();
+      failure_text = std::string(list_variable) + "=" + list + ": " + kind->name + " can't be used: " + error.what();
+      session::allow_another();
+    }
   }
+  if (failure != nullptr) std::rethrow_exception(failure);
   throw bootstrap_error(std::string(list_variable) + "=" + list +
                         " names no way to learn the rank that the environment speaks of: " + bootstrap_remedy);
 }
 
-const bootstrap_kind& choose(const std::string& name) {
-  if (!name.empty()) return kind_named(name, "LCI_ATTR_BOOTSTRAP");
-  if (const char* list = env_text(list_variable)) return choose_of(list);
+std::unique_ptr<bootstrap> create_bootstrap(const std::string& name) {
+  if (!name.empty()) return kind_named(name, "LCI_ATTR_BOOTSTRAP").create();
+  if (const char* list = env_text(list_variable)) return create_first_of(list);
   check_contradictions();
   for (const bootstrap_kind* kind : bootstrap_kinds())
-    if (kind->detected()) return *kind;
-  return local_kind;
+    if (kind->detected()) return kind->create();
+  return local_kind.create();
 }
 
 }  // namespace
@@ -131,7 +147,7 @@ bootstrap& process_bootstrap(const bootstrap_options& options) {
     return *instance;
   }
   timeout = options.timeout >= 0 ? options.timeout : parse_timeout();
-  instance.reset(choose(name).create().release());
+  instance.reset(create_bootstrap(name).release());
   return *instance;
 }
 

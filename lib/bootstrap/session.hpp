@@ -29,6 +29,10 @@ class session {
     size_ = size;
   }
 
+  /// Allows another session after one that failed to begin: a launcher that refuses a protocol has answered the request,
+  /// so the next answer belongs to the next request.
+  static void allow_another() { failure().clear(); }
+
   bool usable() const { return mine() && !broken_; }
   /// Whether this process opened the session, rather than being forked off the one that did.
   bool mine() const { return getpid() == owner_; }

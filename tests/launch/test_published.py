@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from support import HELPER, PATIENCE, LaunchTest, clean_environment, free_ports, run, wait_until
+from support import HELPER, PATIENCE, LaunchTest, clean_environment, free_ports, lcirun, run, wait_until
 
 
 class Started(LaunchTest):
@@ -53,6 +53,27 @@ class Lists(Started):
     def test_the_list_chooses_between_two_launchers(self):
         result = run(HELPER, 'info', PMI_RANK=0, PMI_SIZE=4, PMI_FD=99, LCT_PMI_BACKEND='local')
         self.assertIn('kind=local rank=0 size=1', result.stdout, result.stderr)
+
+    def test_a_kind_that_fails_is_followed_by_the_next(self):
+        # lcirun sets the variables of PMI-2 as well, but does not speak it. The second list is the published default.
+        for backends in ('pmi2,pmi1', 'pmix;pmi2;pmi1;mpi;tcp;file;local'):
+            with self.subTest(backends=backends):
+                result = lcirun('-n', 2, HELPER, 'exchange', 1, LCT_PMI_BACKEND=backends)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                result = lcirun('-n', 2, HELPER, 'info', LCT_PMI_BACKEND=backends)
+                for rank in range(2):
+                    self.assertIn(f'kind=pmi1 rank={rank} size=2', result.stdout, result.stderr)
+                self.assertIn(f"LCT_PMI_BACKEND={backends}: pmi2 can't be used: ", result.stderr)
+                self.assertIn('; pmi1 is tried instead', result.stderr)
+
+    def test_a_kind_that_fails_is_not_followed_by_local(self):
+        result = lcirun('-n', 2, HELPER, 'info', LCT_PMI_BACKEND='pmi2,local')
+        self.assertNotEqual(result.returncode, 0, result.stdout)
+        self.assertNotIn('kind=local', result.stdout)
+
+    def test_kinds_behind_the_one_that_is_used_are_not_looked_at(self):
+        result = lcirun('-n', 1, HELPER, 'info', LCT_PMI_BACKEND='pmi1,tcp', LCT_MASTER_ADDR='half.of.a.pair')
+        self.assertIn('kind=pmi1 rank=0 size=1', result.stdout, result.stderr)
 
     def test_unavailable_kinds_are_errors(self):
         for wanted, env in {
