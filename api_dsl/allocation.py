@@ -24,6 +24,7 @@ _mr = A("mr", "mr_t", "A registration from register_memory or alloc_shared.", ma
 _alignment = A("alignment", "size_t",
                "Alignment of the first byte, a power of two; at least 64 is used, and 4096 for 64 KiB or more.", "64")
 _symmetric = A("symmetric", "symmetric_t", "The memory, a result of alloc_symmetric.")
+_receives = A("receives", "bool", "Whether receives that wait for a message count, too.", "true")
 _of_rank = A("rank", "int", "The rank that owns the part.")
 
 OPERATIONS = (
@@ -45,12 +46,13 @@ OPERATIONS = (
        "nothing and returns retry. Never blocks. Thread-safe.",
        (), (a.runtime, a.device, a.progress_endpoint), source="3.2.6", group="Device",
        result="`done` if anything happened, else a retry code.", direct="progress"),
-    Op("test_drained", "error_t", "Tests whether everything that was posted to a device has completed, except "
-                                  "receives. Makes no progress.",
-       (), (a.runtime, a.device), group="Device", result="`done` or a retry code."),
+    Op("test_drained", "error_t", "Tests whether everything that was posted to a device has completed. Makes no "
+                                  "progress. While another thread makes progress, it may return `done` just before "
+                                  "that thread signals a receive.",
+       (), (a.runtime, a.device, _receives), group="Device", result="`done` or a retry code."),
     Op("wait_drained", "void",
-       "Makes progress until everything that was posted to a device has completed, except receives.",
-       (), (a.runtime, a.device), group="Device"),
+       "Makes progress until everything that was posted to a device has completed.",
+       (), (a.runtime, a.device, _receives), group="Device"),
 
     Op("alloc_progress_thread", "progress_thread_t",
        "Starts a thread that makes progress on a device. Exceptions of its handlers are stored; the program's next "

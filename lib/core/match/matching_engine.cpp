@@ -160,7 +160,10 @@ size_t matching_engine::remove_if(matching_entry_type_t type, const entry_test& 
   size_t removed = 0;
   for (size_t i = 0; i < n_buckets; ++i) {
     // A2: pairs with R2 in touch()
-    if (!touched_[i / group_size].load(std::memory_order_seq_cst)) continue;
+    if (i % group_size == 0 && !touched_[i / group_size].load(std::memory_order_seq_cst)) {
+      i += group_size - 1;
+      continue;
+    }
     bucket& b = buckets_[i];
     std::lock_guard guard(b.lock);
     for (int q = 0; q < n_queues; ++q)

@@ -126,7 +126,7 @@ na_class::~na_class() {
   const clock::time_point end = clock::now() + std::chrono::seconds(2);
   na::guarded("NA_Finalize", [&] {
     do progress();
-    while (!lci::test_drained_x().runtime(runtime).device(device)().is_done() && clock::now() < end);
+    while (!lci::test_drained_x().runtime(runtime).device(device).receives(false)().is_done() && clock::now() < end);
     return NA_SUCCESS;
   });
   na::guarded("NA_Finalize", [&] { return close(), NA_SUCCESS; });
