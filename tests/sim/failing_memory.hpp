@@ -123,12 +123,13 @@ class closing_network final : public lci::network::device {
     --registrations;
   }
   void wait(int64_t timeout_us) override { behind_->wait(timeout_us); }
-  lci::network::attention attention_of(int peer) override { return behind_->attention_of(peer); }
+  lci::network::attention attention_of(int) override { return attention; }
   bool has_met(int peer) override { return behind_->has_met(peer); }
   bool flushed() override { return behind_->flushed(); }
 
   bool closed = false;
-  int registrations = 0;  // alive
+  lci::network::attention attention = lci::network::attention::unknown;  // of all peers
+  int registrations = 0;                                                 // alive
 
  private:
   const std::unique_ptr<lci::network::device> behind_;

@@ -51,7 +51,11 @@ TEST_CASE("waiting requests are taken in order, and dropped with their peer") {
   CHECK(!l.take(r, [](const receive_window::request&) { return false; }));
   REQUIRE(l.take(r, always));
   CHECK(r.tag == 0);
-  CHECK(l.forget(1).size() == 3);
+  for (const lci::tag_t expected : {1, 3, 5}) {
+    REQUIRE(l.take_of(1, r));
+    CHECK(r.tag == expected);
+  }
+  CHECK(!l.take_of(1, r));
   for (const lci::tag_t expected : {2, 4}) {
     REQUIRE(l.take(r, always));
     CHECK(r.tag == expected);
@@ -59,7 +63,10 @@ TEST_CASE("waiting requests are taken in order, and dropped with their peer") {
   CHECK(!l.take(r, always));
   CHECK(!l.has_requests());
   CHECK(attention.load() == 7);
-  CHECK(l.forget(0).size() == 0);
+  CHECK(!l.take_of(0, r));
+  l.wait(request_of(3, 9));
+  REQUIRE(l.take_of(-1, r));
+  CHECK(r.tag == 9);
   CHECK(attention.load() == 7);
 }
 

@@ -36,7 +36,8 @@ TEST_CASE("deadlines expire in order, and removed ones do not") {
       t.remove(&who[k]);  // some are removed twice
       out[k] = true;
     }
-    const auto due = t.take_due();
+    std::vector<timers::entry> due;
+    for (timers::entry each; t.take_due(now, each);) due.push_back(each);
     size_t expected = 0;
     for (size_t i = 0; i < n; ++i) expected += !out[i] && when[i] <= now;
     CHECK(due.size() == expected);
@@ -46,7 +47,6 @@ TEST_CASE("deadlines expire in order, and removed ones do not") {
       CHECK(due[i].who->timer_at == ticket::no_timer);
       if (i > 0) CHECK(due[i - 1].when <= due[i].when);
     }
-    CHECK(t.take_due().empty());
     CHECK(t.left() > 0);
     for (ticket& w : who) t.remove(&w);
     CHECK(attention.load() == 1);

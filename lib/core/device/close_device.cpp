@@ -64,15 +64,19 @@ void drain(device& d, bool last) {
   }
 }
 
+/// Adds the peer to those that are told of the device's end. Without memory what waits for it ends without its answer.
+void note_peer(std::set<int>& peers, int peer) {
+  try {
+    peers.insert(peer);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 /// The peers that outstanding operations wait for.
 std::set<int> awaited_peers(device& d) {
   std::set<int> peers;
   d.rt.operations.enter_each(&d, [&](operation_table::visit v) {
-    try {
-      peers.insert(v.op->status.rank);
-    } catch (const std::bad_alloc&) {
-      // What waits for that peer ends without its answer.
-    }
+    note_peer(peers, v.op->status.rank);
     leave_gate(d, v.op);
   });
   return peers;
@@ -98,7 +102,7 @@ void close_device(device& d) {
   end.policy = wire::ends;
   for (const int peer : asked) send_or_queue(d, peer, end);
   answer_unexpected(d, -1);
-  for (const receive_window::request& r : refuse_requests(d, -1)) asked.insert(r.peer);
+  for (receive_window::request refused; refuse_request(d, -1, refused);) note_peer(asked, refused.peer);
   // Puts and gets of the network's own wait for no answer of a peer's device, but for the network.
   if (!asked.empty() || !d.drained()) {
     // A peer that makes no progress may be computing for hours.

@@ -1,6 +1,7 @@
 // What a device does when a peer fails, leaves, or frees its device: it ends the operations that wait for the peer.
 #include <exception>
-#include <vector>
+#include <functional>
+#include <utility>
 
 #include "lib/core/device/close_device.hpp"
 #include "lib/core/device/device.hpp"
@@ -13,19 +14,25 @@ namespace lci::core {
 
 namespace {
 
-/// Ends receives that name the failed peer; `thrown` is the first exception of a handler.
+/// Ends receives that name the failed peer; `thrown` is the first exception of a handler. Allocates no memory: the peer
+/// fails once, and what is not ended then never ends.
 LCI_COLD void fail_receives(device& d, int peer, std::exception_ptr& thrown) {
-  std::vector<operation*> lost;
+  operation *first = nullptr, *last = nullptr;
+  const auto take_lost = [&](void* entry) {
+    auto* op = static_cast<operation*>(entry);
+    if (op->owner() != &d || op->status.rank != peer) return false;
+    op->next_free = nullptr;  // a posted receive is in no free list, and has no allocator of its own
+    (first == nullptr ? first : last->next_free) = op;
+    last = op;
+    return true;
+  };
   d.rt.engines.for_each([&](matching_engine& engine) {
-    engine.remove_if(matching_entry_type_t::recv, [&](void* entry) {
-      auto* op = static_cast<operation*>(entry);
-      if (op->owner() != &d || op->status.rank != peer) return false;
-      lost.push_back(op);
-      return true;
-    });
+    engine.remove_if(matching_entry_type_t::recv, std::cref(take_lost));  // by reference: needs no memory
   });
-  if (!lost.empty()) d.failures.report_failure_of(peer);
-  for (operation* op : lost) {
+  if (first != nullptr) d.failures.report_failure_of(peer);
+  while (first != nullptr) {
+    operation* const op = std::exchange(first, first->next_free);
+    op->allocator = nullptr;
     d.pending.fetch_add(1, std::memory_order_relaxed);  // complete_operation() takes it back
     op->status.size = 0;
     try {
@@ -44,7 +51,8 @@ LCI_COLD std::exception_ptr end_answers(device& d, int peer, failure how) {
 
 /// Ends operations that wait for an answer or a message of a peer that has failed.
 LCI_COLD void end_operations(device& d, int peer) {
-  d.pending.fetch_sub(static_cast<int64_t>(d.receive_window.forget(peer).size()), std::memory_order_release);
+  for (receive_window::request lost; d.receive_window.take_of(peer, lost);)
+    d.pending.fetch_sub(1, std::memory_order_release);
   std::exception_ptr thrown = end_answers(d, peer, failure::fatal);
   fail_receives(d, peer, thrown);
   end_queued(d, peer, thrown);
@@ -99,7 +107,7 @@ bool receive_device_end(device& d, int peer, wire::message& m) {
   }
   note_device_end(d, peer, wire::ends);
   answer_unexpected(d, peer);
-  (void)refuse_requests(d, peer);
+  for (receive_window::request refused; refuse_request(d, peer, refused);) continue;
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "lib/core/device/peer_failures.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
@@ -32,7 +33,10 @@ bool peer_failures::add(int peer, const char* reason, bool report) {
     std::lock_guard guard(mutex_);
     for (const peer_failure& known : failures_)
       if (known.peer == peer) return false;
-    failures_.push_back({peer, "rank " + std::to_string(peer) + " has failed: " + reason, report});
+    // The network reports it once.
+    insist_on_memory([&] {
+      failures_.push_back({peer, "rank " + std::to_string(peer) + " has failed: " + reason, report});
+    });
   }
   any_rank_.store(true, std::memory_order_seq_cst);
   look_.store(true, std::memory_order_seq_cst);  // see open_gate()
@@ -42,11 +46,13 @@ bool peer_failures::add(int peer, const char* reason, bool report) {
 
 void peer_failures::add_external(int peer) {
   std::lock_guard guard(mutex_);
-  failures_.push_back({peer,
-                       "rank " + std::to_string(peer) +
-                           ", a peer outside of the job, has failed: its process has ended without a close "
-                           "notification, or its host does not answer; disconnect() frees the id",
-                       true});
+  insist_on_memory([&] {
+    failures_.push_back({peer,
+                         "rank " + std::to_string(peer) +
+                             ", a peer outside of the job, has failed: its process has ended without a close "
+                             "notification, or its host does not answer; disconnect() frees the id",
+                         true});
+  });
   unreported_.store(true, std::memory_order_release);
 }
 
@@ -67,14 +73,18 @@ void peer_failures::report_failure_of(int peer) {
 
 void peer_failures::add_refusal(int peer, const char* what) {
   log_warning(what);
-  std::lock_guard guard(mutex_);
-  refusals_[peer] = what;
+  try {
+    std::lock_guard guard(mutex_);
+    refusals_[peer] = what;
+  } catch (const std::bad_alloc&) {
+    // The operation fails all the same; throw_fatal() then says less.
+  }
 }
 
 void peer_failures::add_device_end(int peer, uint8_t how) {
   {
     std::lock_guard guard(mutex_);
-    uint8_t& known = device_ends_[peer];
+    uint8_t& known = insist_on_memory([&]() -> uint8_t& { return device_ends_[peer]; });
     known = std::max(known, how);
   }
   look_.store(true, std::memory_order_seq_cst);  // see open_gate()
@@ -158,14 +168,14 @@ void peer_failures::throw_next() {
   }
   const auto at = next();
   if (at == failures_.end()) return;
+  const peer_failure_error failure(at->peer, at->what);  // without memory, a later call reports it
   at->to_report = false;
   at->reported = true;
-  const peer_failure failure = *at;
   // Failures of peers outside of the job are dropped once reported: many such peers may come and die.
-  if (failure.peer >= n_ranks_) failures_.erase(at);
+  if (at->peer >= n_ranks_) failures_.erase(at);
   update();
   guard.unlock();
-  throw peer_failure_error(failure.peer, failure.what);
+  throw failure;
 }
 
 }  // namespace lci::core

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "generated/core_operations.hpp"
@@ -19,6 +20,14 @@ namespace lci::core {
 namespace {
 
 using clock = std::chrono::steady_clock;
+
+LCI_COLD void log_failure(const std::string& reason) {
+  try {
+    log_warning("connect: " + reason);
+  } catch (const std::bad_alloc&) {
+    log_warning(reason);
+  }
+}
 
 /// A connection attempt by the device's context. Owned by a connect() that blocks and polls state(), else by the list
 /// of deferred work, which calls run() until the peer is connected or the attempt has failed; run() then signals the
@@ -43,22 +52,27 @@ struct attempt : deferred_task {
     }
     if (now.what != network::contact::state::under_way) return now;
     if (clock::now() < deadline && !by.lifetime.closing()) return now;
-    net().disconnect(peer);
-    return {network::contact::state::gone,
-            "the runtime at that address did not answer in time: it must make progress; raise "
-            "connect's timeout, or check whether the process hangs"};
+    network::contact late{network::contact::state::gone,
+                          "the runtime at that address did not answer in time: it must make progress; raise "
+                          "connect's timeout, or check whether the process hangs"};
+    net().disconnect(peer);  // last, as the id may be another peer's from then on
+    return late;
   }
 
   static bool run(deferred_task* self) {
     std::unique_ptr<attempt> a(static_cast<attempt*>(self));
-    const network::contact now = a->state();
+    network::contact now;  // without memory for an answer, it is asked for again
+    try {
+      now = a->state();
+    } catch (const std::bad_alloc&) {
+    }
     if (now.what == network::contact::state::under_way) {
       device& d = a->by;
       d.rt.deferred.push(a.release());
       return false;
     }
     const bool made = now.what == network::contact::state::made;
-    if (!made) log_warning("connect: " + now.reason);
+    if (!made) log_failure(now.reason);
     // In a destructor, since the handler may throw; after signal(), since a device is drained only when all completion
     // objects have been signalled.
     struct ending {
@@ -78,16 +92,17 @@ struct attempt : deferred_task {
   /// Waits until it has succeeded; throws if it fails.
   void wait() {
     for (progress_backoff rounds(by);;) {
-      const network::contact now = state();
-      if (now.what == network::contact::state::made) return;
-      if (now.what == network::contact::state::refused) throw resource_error("connect: " + now.reason);
-      if (now.what == network::contact::state::gone) throw peer_failure_error(-1, "connect: " + now.reason);
+      network::contact now;
       try {
-        rounds.next();
+        now = state();
+        if (now.what == network::contact::state::under_way) rounds.next();
       } catch (...) {
         net().disconnect(peer);
         throw;
       }
+      if (now.what == network::contact::state::made) return;
+      if (now.what == network::contact::state::refused) throw resource_error("connect: " + now.reason);
+      if (now.what == network::contact::state::gone) throw peer_failure_error(-1, "connect: " + now.reason);
     }
   }
 };

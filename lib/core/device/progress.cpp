@@ -23,9 +23,11 @@ constexpr int poll_batch = 64;
 
 /// Ends the operations whose deadlines have passed. True if there were any.
 LCI_COLD bool end_overdue(device& d) {
-  const auto due = d.deadlines.take_due();
-  for (const timers::entry& e : due) e.who->cancel(e.serial, errorcode_t::timed_out);
-  return !due.empty();
+  bool any = false;
+  const int64_t now = timers::now();
+  for (timers::entry due; d.deadlines.take_due(now, due); any = true)
+    due.who->cancel(due.serial, errorcode_t::timed_out);
+  return any;
 }
 
 }  // namespace

@@ -280,8 +280,19 @@ bool receive_am(device& d, int peer, const wire::message& m, void*& recv_context
       throw_lost(d, "an active message", peer, m.size);
     return true;
   }
+  void* const carrier = recv_context;
   if (takes_packet) recv_context = nullptr;
-  comp->signal(arrived_status(peer, m.data, m.size, wire::tag_of(m.head)));
+  const attr_comp_type_t type = comp->attr.comp_type;  // the object may be gone when it has thrown
+  try {
+    comp->signal(arrived_status(peer, m.data, m.size, wire::tag_of(m.head)));
+  } catch (const std::bad_alloc&) {
+    if (may_post(type)) throw;
+    recv_context = carrier;  // the status is not stored, so nobody has the packet
+    throw_lost(d, "an active message", peer, m.size);
+  } catch (const resource_error&) {  // a synchronizer that is not tested
+    if (!may_post(type)) recv_context = carrier;
+    throw;
+  }
   return true;
 }
 

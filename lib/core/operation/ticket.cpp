@@ -102,7 +102,6 @@ wire::framed<wire::ack_body> ticket::withdrawal() {
 }
 
 void ticket::arm(uint64_t serial, double seconds) {
-  if (!(seconds < 1e9)) return;  // no deadline, as in waits
   const int64_t when = timers::now() + static_cast<int64_t>(seconds * 1e9);
   device* d;
   {

@@ -118,10 +118,13 @@ inline comp_impl_t* comp_of(const operation* op) { return op->named ? ticket_of(
 /// Throws for a deadline that is NaN.
 [[noreturn]] LCI_COLD void reject_deadline(double seconds);
 
-/// Starts the timer of a post that was accepted as `posted`.
+/// Whether a deadline of so many seconds has a timer. Negative ones, and those of decades, mean that there is none.
+inline bool has_timer(double deadline) { return deadline >= 0 && deadline < 1e9; }
+
+/// Starts the timer of a post that was accepted as `posted`. Within the life of a `timers::room`, if has_timer().
 template <class Args>
 void arm_deadline(const Args& a) {
-  if (a.operation == nullptr || a.operation->is_empty() || !(a.deadline >= 0)) return;
+  if (a.operation == nullptr || a.operation->is_empty() || !has_timer(a.deadline)) return;
   const operation_t name = *a.operation;
   static_cast<ticket*>(name.impl)->arm(name.serial, a.deadline);
 }

@@ -1,5 +1,7 @@
 #include "lib/core/operation/timers.hpp"
 
+#include <algorithm>
+
 #include "lib/core/operation/ticket.hpp"
 
 namespace lci::core {
@@ -31,6 +33,18 @@ void timers::take_out(size_t at) {
   next_.store(n == 0 ? never : heap_.front().when, std::memory_order_relaxed);
 }
 
+void timers::promise() {
+  std::lock_guard guard(lock_);
+  const size_t needed = heap_.size() + promised_ + 1;
+  if (heap_.capacity() < needed) heap_.reserve(std::max(needed, 2 * heap_.capacity()));
+  ++promised_;
+}
+
+void timers::end_promise() {
+  std::lock_guard guard(lock_);
+  --promised_;
+}
+
 bool timers::add(ticket* who, uint64_t serial, int64_t when) {
   std::lock_guard guard(lock_);
   heap_.push_back({});
@@ -45,16 +59,13 @@ void timers::remove(ticket* who) {
   if (who->timer_at != ticket::no_timer) take_out(who->timer_at);
 }
 
-std::vector<timers::entry> timers::take_due() {
-  std::vector<entry> due;
-  const int64_t at = now();
-  if (next_.load(std::memory_order_relaxed) > at) return due;
+bool timers::take_due(int64_t at, entry& due) {
+  if (next_.load(std::memory_order_relaxed) > at) return false;
   std::lock_guard guard(lock_);
-  while (!heap_.empty() && heap_.front().when <= at) {
-    due.push_back(heap_.front());
-    take_out(0);
-  }
-  return due;
+  if (heap_.empty() || heap_.front().when > at) return false;
+  due = heap_.front();
+  take_out(0);
+  return true;
 }
 
 }  // namespace lci::core

@@ -32,7 +32,25 @@ class timers {
   /// `attention` is incremented and decremented with the entries.
   explicit timers(std::atomic<int>& attention) : armed(attention) {}
 
-  /// `when`: as now(). True if the entry is the earliest: then sleeping progress threads must be woken.
+  /// While an object exists, one add() needs no memory. The constructor throws std::bad_alloc.
+  class room {
+   public:
+    /// Null: room for nothing.
+    explicit room(timers* in) : in_(in) {
+      if (in_ != nullptr) in_->promise();
+    }
+    ~room() {
+      if (in_ != nullptr) in_->end_promise();
+    }
+    room(const room&) = delete;
+    room& operator=(const room&) = delete;
+
+   private:
+    timers* const in_;
+  };
+
+  /// `when`: as now(). True if the entry is the earliest: then sleeping progress threads must be woken. Within the life
+  /// of a `room` of the caller.
   bool add(ticket* who, uint64_t serial, int64_t when);
   void remove(ticket* who);
   /// Nanoseconds until the next deadline; 0 or less: one is due; `never`: there is none.
@@ -45,10 +63,12 @@ class timers {
     ticket* who;
     uint64_t serial;
   };
-  /// Removes and returns the entries that are due.
-  std::vector<entry> take_due();
+  /// Removes the earliest entry if it is due at the time `at`. False: it is not, or there is none.
+  bool take_due(int64_t at, entry& due);
 
  private:
+  void promise();
+  void end_promise();
   void place(size_t at, entry e);
   void sift_up(size_t at, entry e);
   void take_out(size_t at);
@@ -57,6 +77,7 @@ class timers {
   std::atomic<int64_t> next_{never};
   spinlock lock_;
   std::vector<entry> heap_;  // under lock_; each is due before the two at 2i+1 and 2i+2
+  size_t promised_ = 0;      // entries for which heap_ has room, at least; under lock_
 };
 
 }  // namespace lci::core

@@ -30,9 +30,11 @@ LCI_COLD status_t post_named(post_kind what, Args& a, status_t (*post)(Args&)) {
   operation_t here;
   if (a.operation == nullptr) a.operation = &here;
   *a.operation = {};
+  device& d = *a.device.p_impl;
+  // Made before the post: an operation that is outstanding must not fail for lack of memory.
+  const timers::room room_for_deadline(has_timer(a.deadline) ? &d.deadlines : nullptr);
   status_t status;
   try {
-    device& d = *a.device.p_impl;
     status = d.observer != nullptr ? observe_post(d, what, a, post) : post(a);
   } catch (...) {
     *a.operation = {};

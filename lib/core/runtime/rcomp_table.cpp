@@ -134,12 +134,10 @@ void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocato
 
 rcomp_t rcomp_table::add(comp_impl_t* comp, allocator_base_t* allocator) {
   std::lock_guard guard(mutex_);
-  slot* s = first_free_;
-  if (s == nullptr)
-    s = fresh();
-  else
-    first_free_ = s->next_free;
-  publish(s, comp, allocator);
+  if (first_free_ == nullptr) add_free(fresh());
+  slot* const s = first_free_;
+  publish(s, comp, allocator);  // if this throws, the next registration gets the handle, as at other ranks
+  first_free_ = s->next_free;
   return s->next;
 }
 

@@ -1,6 +1,7 @@
 // Memory that messages get at their target: large active messages, which are received a few at a time, and receives
 // without a buffer.
 #include <cstring>
+#include <new>
 
 #include "lib/base/copy_bytes.hpp"
 #include "lib/core/device/device.hpp"
@@ -20,14 +21,27 @@ void* allocate_payload(device& d, size_t size, bool in_place, allocator_base_t* 
   return kept != nullptr ? kept : d.rt.allocate_large(size, allocator);
 }
 
+/// Whether the window of large active messages has no room for this one now.
+bool must_wait(device& d, const receive_window::request& r) {
+  return d.receive_window.is_full_of(r.peer) && d.net->attention_of(r.peer) != network::attention::unknown;
+}
+
 }  // namespace
 
 void free_payload(device& d, void* buffer, allocator_base_t* allocator) {
   if (!d.buffer_cache.give_back(buffer)) d.rt.deallocate(buffer, allocator);
 }
 
-bool must_wait(device& d, const receive_window::request& r) {
-  return d.receive_window.is_full_of(r.peer) && d.net->attention_of(r.peer) != network::attention::unknown;
+bool take_large_am(device& d, const receive_window::request& r) {
+  if (!must_wait(d, r)) return start_large_am(d, r);
+  d.pending.fetch_add(1, std::memory_order_relaxed);  // a drained device has delivered what had come
+  try {
+    d.receive_window.wait(r);
+    return true;
+  } catch (const std::bad_alloc&) {
+    d.pending.fetch_sub(1, std::memory_order_relaxed);
+    return start_large_am(d, r);  // without room in the window, which only makes transfers faster
+  }
 }
 
 bool start_large_am(device& d, const receive_window::request& r) {
@@ -70,13 +84,11 @@ bool start_waiting_requests(device& d) {
   return any;
 }
 
-std::vector<receive_window::request> refuse_requests(device& d, int peer) {
-  std::vector<receive_window::request> requests = d.receive_window.forget(peer);
-  for (const receive_window::request& r : requests) {
-    d.pending.fetch_sub(1, std::memory_order_release);
-    (void)refuse(d, r.peer, r.rts.operation, wire::cancelled);
-  }
-  return requests;
+bool refuse_request(device& d, int peer, receive_window::request& r) {
+  if (!d.receive_window.take_of(peer, r)) return false;
+  d.pending.fetch_sub(1, std::memory_order_release);
+  (void)refuse(d, r.peer, r.rts.operation, wire::cancelled);
+  return true;
 }
 
 // --- receives without a buffer ---

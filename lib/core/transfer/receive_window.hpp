@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <vector>
 
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/wire/wire.hpp"
@@ -53,6 +52,7 @@ class receive_window {
 
   /// Relaxed: progress asks in each round, and may see a request one round later.
   bool has_requests() const { return n_requests_.load(std::memory_order_relaxed) != 0; }
+  /// Throws std::bad_alloc.
   void wait(const request& r) {
     std::lock_guard guard(lock_);
     requests_.push_back(r);
@@ -68,18 +68,16 @@ class receive_window {
     count_requests();
     return true;
   }
-  /// Removes and returns the requests of `peer`, or all if `peer` is negative.
-  std::vector<request> forget(int peer) {
+  /// Removes the oldest request of `peer`, of any peer if that is negative. False: there is none. Allocates no memory.
+  bool take_of(int peer, request& r) {
     std::lock_guard guard(lock_);
-    std::vector<request> its;
-    const auto is_its = [peer, &its](const request& r) {
-      if (peer >= 0 && r.peer != peer) return false;
-      its.push_back(r);
-      return true;
-    };
-    requests_.erase(std::remove_if(requests_.begin(), requests_.end(), is_its), requests_.end());
+    const auto is_its = [peer](const request& each) { return peer < 0 || each.peer == peer; };
+    const auto at = std::find_if(requests_.begin(), requests_.end(), is_its);
+    if (at == requests_.end()) return false;
+    r = *at;
+    requests_.erase(at);
     count_requests();
-    return its;
+    return true;
   }
 
  private:

@@ -29,13 +29,7 @@ namespace lci::core {
 bool receive_rts(device& d, int peer, wire::message& m) {
   wire::rts_body body;
   if (!wire::take_body(m, body)) return false;
-  if (m.head.what == wire::kind::rts_am) {
-    const receive_window::request request{peer, wire::tag_of(m.head), m.head.word, body};
-    if (!must_wait(d, request)) return start_large_am(d, request);
-    d.pending.fetch_add(1, std::memory_order_relaxed);  // a drained device has delivered what had come
-    d.receive_window.wait(request);
-    return true;
-  }
+  if (m.head.what == wire::kind::rts_am) return take_large_am(d, {peer, wire::tag_of(m.head), m.head.word, body});
   matching_engine* engine = d.rt.engines.get(m.head.engine);
   if (engine == nullptr) engine = unlisted_engine(d, m.head.engine);
   if (engine == nullptr && !engine_table::is_number(m.head.engine)) return refuse(d, peer, body.operation);

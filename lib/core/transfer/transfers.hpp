@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
@@ -100,14 +99,15 @@ void send_signal(device& d, int peer, rcomp_t comp, tag_t tag, uint64_t address,
 
 // --- large active messages (large_am.cpp) ---
 
-/// Whether the window of large active messages has no room for this one now.
-bool must_wait(device& d, const receive_window::request& request);
+/// Starts the transfer of an active message, or has it wait for room in the window. False: the request was refused.
+bool take_large_am(device& d, const receive_window::request& request);
 /// Allocates a buffer and starts the transfer. False: the request was refused.
 bool start_large_am(device& d, const receive_window::request& request);
 /// Starts the requests for which the window has room. True if there were any.
 LCI_NOINLINE bool start_waiting_requests(device& d);
-/// Refuses, as `cancelled`, the requests that wait for room. `peer`: only that peer's; negative: all. Returns them.
-LCI_COLD std::vector<receive_window::request> refuse_requests(device& d, int peer);
+/// Refuses, as `cancelled`, the oldest request of `peer` that waits for room; of any peer if that is negative. False:
+/// none waits.
+LCI_COLD bool refuse_request(device& d, int peer, receive_window::request& refused);
 /// Frees the payload of an active message that only its handler has read.
 void free_payload(device& d, void* buffer, allocator_base_t* allocator);
 
