@@ -279,11 +279,15 @@ void introductions::handle_due() {
     else if (c.at == call_state::step::pausing && now >= c.again)
       again.push_back(number);
   }
+  // Upon the end of one call the owner may hang up others.
   for (const uint32_t number : late) {
-    const std::string trouble = calls_.at(number).trouble;
+    const auto at = calls_.find(number);
+    if (at == calls_.end()) continue;
+    const std::string trouble = at->second.trouble;
     give_up(number, false, trouble.empty() ? "it does not answer" : trouble);
   }
-  for (const uint32_t number : again) try_to_connect(number);
+  for (const uint32_t number : again)
+    if (calls_.count(number) != 0) try_to_connect(number);
 }
 
 }  // namespace lci::network::outside

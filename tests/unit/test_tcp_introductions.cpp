@@ -1,0 +1,78 @@
+// Calls to peers outside of the job: their ends, when the owner hangs up others meanwhile.
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "network/tcp/endpoint.hpp"
+#include "network/tcp/outside/credentials.hpp"
+#include "network/tcp/outside/introductions.hpp"
+
+namespace {
+
+namespace net = lci::network;
+namespace out = lci::network::outside;
+using net::socket_handle;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// Makes calls to one peer, and hangs up all when one has failed, as a context does whose links fail.
+struct caller_of_one_peer final : out::introductions_owner {
+  void on_caller(const out::hello&, size_t, socket_handle) override {}
+  void on_answer(uint32_t, const out::outcome&, const std::string&, socket_handle) override {}
+  void on_no_answer(uint32_t, bool, const std::string&) override {
+    ++failures;
+    for (uint32_t call = 1; call < all.next_call(); ++call) all.hang_up(call);
+  }
+  void call(const sockaddr_storage& to, steady_clock::time_point deadline) { all.call({to}, out::hello(), deadline); }
+  void handle_events() {
+    epoll_event events[16];
+    const int n = epoll_wait(epoll.get(), events, 16, 100);
+    for (int i = 0; i < n; ++i) all.handle(events[i].data.u64);
+  }
+
+  static lci::net_context_attr_t without_keys() {
+    lci::net_context_attr_t attr{};
+    attr.peer_auth = "none";
+    return attr;
+  }
+  const out::credentials keys{without_keys()};
+  const socket_handle epoll{epoll_create1(EPOLL_CLOEXEC)};
+  out::introductions all{*this, keys, epoll.get(), milliseconds(5000)};
+  int failures = 0;
+};
+
+}  // namespace
+
+TEST_CASE("when a call has failed at its deadline, the owner can hang up others that are late as well") {
+  sockaddr_storage here = lci::network::sockets::listening_address("127.0.0.1");
+  const socket_handle listener = net::listen_at(here, 4);  // accepts nothing
+  caller_of_one_peer caller;
+  for (int i = 0; i < 3; ++i) caller.call(here, steady_clock::now() - milliseconds(1));
+  caller.all.handle_due();
+  CHECK(caller.failures == 1);
+  CHECK_FALSE(caller.all.any());
+}
+
+TEST_CASE("when a repeated call is refused, the owner can hang up others that are to be repeated as well") {
+  sockaddr_storage here = lci::network::sockets::listening_address("127.0.0.1");
+  caller_of_one_peer caller;
+  {
+    const socket_handle listener = net::listen_at(here, 4);
+    for (int i = 0; i < 3; ++i) caller.call(here, steady_clock::now() + milliseconds(60'000));
+    // The peer closes the connections before it answers, so each is tried again.
+    for (int i = 0; i < 3; ++i) socket_handle(accept(listener.get(), nullptr, nullptr));
+    for (int i = 0; i < 10; ++i) caller.handle_events();
+    CHECK(caller.failures == 0);
+  }
+  const auto end = steady_clock::now() + milliseconds(10'000);
+  while (caller.failures == 0 && steady_clock::now() < end) {
+    caller.all.handle_due();
+    caller.handle_events();
+  }
+  CHECK(caller.failures == 1);
+  CHECK_FALSE(caller.all.any());
+}
