@@ -97,25 +97,26 @@ void handshakes::begin(int rank, const endpoint& to) {
 
 void handshakes::try_to_connect(int rank) {
   attempt& a = attempts_[rank];
-  a.trouble.clear();
   // Without keepalive, which would also end a connection whose peer computes and does not read.
   a.socket = begin_to_connect(a.to.address, std::chrono::milliseconds(0));
   if (a.socket.get() < 0) return try_later(rank, errno);
   if (!watch(a.socket.get(), EPOLLOUT, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_ADD))
-    try_later(rank, errno);
+    return try_later(rank, errno);
+  a.trouble.clear();  // last: without memory for a new text, the old one says that the attempt is to be repeated
 }
 
 void handshakes::try_later(int rank, int error) {
   if (error == ECONNREFUSED) return give_up_closed(rank, text_of_error(error));
   if (!lacks_resources(error) && (!may_pass(error) || timeout_.count() == 0))
     return give_up(rank, text_of_error(error));
-  attempt& a = attempts_[rank];
-  a.socket = socket_handle();
-  schedule(a, text_of_error(error));
+  schedule(attempts_[rank], text_of_error(error));
 }
 
 void handshakes::schedule(attempt& a, std::string trouble) {
   a.trouble = std::move(trouble);
+  a.socket = socket_handle();
+  a.connected = false;
+  a.bytes.clear();
   a.pause = std::clamp<clock::duration>(2 * a.pause, first_pause, pause_before_next_try);
   a.again = clock::now() + a.pause;
 }
@@ -128,9 +129,6 @@ void handshakes::try_again(int rank, const char* what) {
     return give_up(rank, "the connection broke during its reply, and it accepts no other");
   // If a timeout is set, handle_due() applies it.
   if (++a.n_dropped > most_dropped && timeout_.count() == 0) return give_up(rank, what);
-  a.socket = socket_handle();
-  a.connected = false;
-  a.bytes.clear();
   schedule(a, what);
 }
 
@@ -234,9 +232,9 @@ void handshakes::advance(int rank) {
 }
 
 std::string handshakes::end_attempt(int rank, const std::string& reason) {
-  const std::string where = text_of(attempts_[rank].to.address);
-  attempts_.erase(rank);
-  return "no connection with it at " + where + ": " + reason;
+  std::string text = "no connection with it at " + text_of(attempts_[rank].to.address) + ": " + reason;
+  attempts_.erase(rank);  // last: without memory for the text it goes on
+  return text;
 }
 
 void handshakes::give_up(int rank, const std::string& reason) {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -33,10 +34,14 @@ class letters final : public net::datagram_endpoint {
  public:
   letters(post_office& at, std::string name) : at_(at), name_(std::move(name)) {}
 
-  std::string name() const override { return name_; }
+  std::string name() const override {
+    if (std::exchange(lacks_memory_for_own_name, false)) throw std::bad_alloc();
+    return name_;
+  }
   size_t longest() const override { return 100; }
   address add_peer(const std::string& name) override {
     if (name == "invalid") throw lci::resource_error("no such name");
+    if (std::exchange(lacks_memory, false)) throw std::bad_alloc();
     peers_.push_back(name);
     ++n_peers;
     return peers_.size() - 1;
@@ -79,7 +84,9 @@ class letters final : public net::datagram_endpoint {
 
   int n_lent = 0;  // buffers that the port has
   int n_peers = 0;
-  int broken = 0;  // the error of sends
+  int broken = 0;             // the error of sends
+  bool lacks_memory = false;  // for the next name
+  mutable bool lacks_memory_for_own_name = false;
 
  private:
   struct owned : net::datagram {
@@ -111,7 +118,10 @@ struct pair_of_ports {
   void connect() {
     int fds[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-    for (int i = 0; i < 2; ++i) streams[i] = &ports[i]->open(i, i == 0, net::socket_handle(fds[i]));
+    for (int i = 0; i < 2; ++i) {
+      net::socket_handle socket(fds[i]);
+      streams[i] = &ports[i]->open(i, i == 0, socket);
+    }
   }
   void poll(int rounds = 3) {
     for (int k = 0; k < rounds; ++k)
@@ -301,13 +311,40 @@ TEST_CASE("a stream whose beginning makes no sense fails", "[peers]") {
   int fds[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
   const net::socket_handle other(fds[1]);
-  p.streams[0] = &p.ports[0]->open(7, true, net::socket_handle(fds[0]));
+  net::socket_handle socket(fds[0]);
+  p.streams[0] = &p.ports[0]->open(7, true, socket);
   const std::string garbage(288, 'x');
   const bool is_short = GENERATE(false, true);
   REQUIRE(send(other.get(), garbage.data(), is_short ? 100 : 288, 0) > 0);
   if (is_short) shutdown(other.get(), SHUT_WR);
   p.poll();
   CHECK(p.read(0) == "!" + std::to_string(is_short ? ECONNRESET : EPROTO));
+}
+
+TEST_CASE("a stream begins although there is no memory for its peer's name at first", "[peers]") {
+  pair_of_ports p;
+  p.ends[0]->lacks_memory = true;
+  p.poll();
+  CHECK(p.write(0, "text") == 4);
+  p.poll();
+  CHECK(p.read(1) == "text");
+}
+
+TEST_CASE("who has no memory to open a stream keeps its socket", "[peers]") {
+  pair_of_ports p;
+  int fds[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+  net::socket_handle socket(fds[0]), other(fds[1]);
+  p.ends[0]->lacks_memory_for_own_name = true;
+  CHECK_THROWS_AS(p.ports[0]->open(7, true, socket), std::bad_alloc);
+  CHECK(socket.get() == fds[0]);
+  p.streams[0] = &p.ports[0]->open(7, true, socket);
+  CHECK(socket.get() < 0);
+  p.streams[1] = &p.ports[1]->open(8, false, other);
+  p.poll();
+  CHECK(p.write(0, "text") == 4);
+  p.poll();
+  CHECK(p.read(1) == "text");
 }
 
 TEST_CASE("closed streams leave nothing in the port", "[peers]") {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "network/tcp/outside/context.hpp"
 #include "network/tcp/outside/device.hpp"
 
@@ -26,7 +27,7 @@ void context::on_trouble(int peer, uint32_t generation, const char* reason, bool
 void context::read_control(int peer) {
   char bytes[16];
   const ssize_t n = recv(at(peer).control.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n < 0 && (errno == EAGAIN || errno == EINTR || lacks_memory(errno))) return;
   if (n < 0)
     log_warning("tcp: the connection with rank " + std::to_string(peer) +
                 ", a peer outside of the job, has failed: " + std::strerror(errno));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
 
 namespace lci::network::outside {
 
@@ -97,10 +98,19 @@ registration device::register_memory(void* base, size_t size) {
 
 void device::note_link(new_link made) {
   // Handle the notes at once if possible, so that messages that are posted next are sent before a disconnect().
-  note n{made.peer, made.generation, false, std::move(made), departure::left, {}};
-  if (!take_link(n)) {
+  std::list<note> one;
+  insist_on_memory([&] { one.emplace_back(); });
+  note& n = one.front();
+  n = {made.peer, made.generation, false, std::move(made), departure::left, {}};
+  bool taken = false;
+  try {
+    taken = take_link(n);
+  } catch (const std::bad_alloc&) {
+  } catch (const resource_error&) {
+  }
+  if (!taken) {
     std::lock_guard guard(notes_lock_);
-    notes_.push_back(std::move(n));
+    notes_.splice(notes_.end(), one);
     any_notes_.store(true, std::memory_order_release);
   }
   wake_.set();
@@ -183,7 +193,7 @@ bool device::take_link(note& n) {
     s.way = link(std::move(n.made.socket));
   } else {
     stream_port& port = *ports_[static_cast<size_t>(n.made.network)];
-    s.way = link(port, port.open(n.peer, n.made.called, std::move(n.made.socket)));
+    s.way = link(port, port.open(n.peer, n.made.called, n.made.socket));
     context_.flusher().notice();  // the stream begins also if nobody polls
   }
   s.largest = n.made.largest;

@@ -43,7 +43,7 @@ struct offer_record {
 
 }  // namespace
 
-message_stream& stream_port::open(int peer, bool begins, socket_handle socket) {
+message_stream& stream_port::open(int peer, bool begins, socket_handle& socket) {
   std::lock_guard guard(lock_);
   auto made = std::make_unique<message_stream>();
   message_stream& s = *made;
@@ -51,7 +51,6 @@ message_stream& stream_port::open(int peer, bool begins, socket_handle socket) {
   s.begins = begins;
   s.number = next_number_;
   s.token = new_nonce();
-  s.socket = std::move(socket);
   const std::string name = endpoint_->name();
   offer_record r{};
   std::memcpy(r.magic, offer_magic, sizeof r.magic);
@@ -61,7 +60,9 @@ message_stream& stream_port::open(int peer, bool begins, socket_handle socket) {
   std::memcpy(r.name, name.data(), std::min(name.size(), sizeof r.name));
   busy_.reserve(streams_.size() + 1);
   ready_.reserve(streams_.size() + 1);
+  s.offer.reserve(sizeof(offer_record));
   streams_.emplace(s.number, std::move(made));
+  s.socket = std::move(socket);
   ++next_number_;
   // A new socket has room for it. If the peer is gone, reading its offer fails.
   (void)::send(s.socket.get(), &r, sizeof r, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -277,17 +278,21 @@ void stream_port::mark_busy(message_stream& s) {
 }
 
 void stream_port::read_offer(message_stream& s) {
-  char bytes[sizeof(offer_record)];
-  const ssize_t n = recv(s.socket.get(), bytes, sizeof bytes - s.offer.size(), MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS)) return;
-  if (n <= 0) return fail(s, ECONNRESET);
-  s.offer.append(bytes, static_cast<size_t>(n));
-  if (s.offer.size() < sizeof(offer_record)) return;
+  if (s.offer.size() < sizeof(offer_record)) {  // else there was no memory for the peer's name
+    char bytes[sizeof(offer_record)];
+    const ssize_t n = recv(s.socket.get(), bytes, sizeof bytes - s.offer.size(), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS)) return;
+    if (n <= 0) return fail(s, ECONNRESET);
+    s.offer.append(bytes, static_cast<size_t>(n));
+    if (s.offer.size() < sizeof(offer_record)) return;
+  }
   offer_record r;
   std::memcpy(&r, s.offer.data(), sizeof r);
   if (std::memcmp(r.magic, offer_magic, sizeof r.magic) != 0 || r.name_size > sizeof r.name) return fail(s, EPROTO);
   try {
     s.to = endpoint_->add_peer({r.name, r.name_size});
+  } catch (const std::bad_alloc&) {
+    return;  // the next poll tries again
   } catch (const resource_error& e) {
     log_warning(e.what());
     return fail(s, EADDRNOTAVAIL);

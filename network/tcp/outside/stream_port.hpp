@@ -61,8 +61,8 @@ class stream_port final : private datagram_sink {
   explicit stream_port(std::unique_ptr<datagram_endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
 
   /// A new stream. `begins`: true at one of its ends. `socket`: authenticated, without unread bytes. Throws
-  /// resource_error.
-  message_stream& open(int peer, bool begins, socket_handle socket);
+  /// resource_error and std::bad_alloc; then the caller still has the socket, and may try again.
+  message_stream& open(int peer, bool begins, socket_handle& socket);
   /// The link no longer uses the stream, which the port frees when nothing is outstanding.
   void close(message_stream& s);
 
