@@ -26,6 +26,7 @@ constexpr char given_up = 'g';    // the device; the rank that it counts as fail
 size_t size_of_note(char letter) {
   return letter == device_end ? 1 + sizeof(uint32_t) : letter == given_up ? 1 + 2 * sizeof(uint32_t) : 0;
 }
+constexpr size_t size_of_longest_note = 1 + 2 * sizeof(uint32_t);
 
 void append(std::string& note, uint32_t number) { note.append(reinterpret_cast<const char*>(&number), sizeof number); }
 
@@ -219,18 +220,27 @@ void liveness::handle(int rank, watched& w, uint32_t events) {
   }
   char bytes[256];
   ssize_t got;
-  while ((got = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
-    w.received.append(bytes, static_cast<size_t>(got));
+  for (;;) {
+    // Here notes that could not be handled for lack of memory are handled, too, before the end of the connection.
     if (!take_notes(rank, w)) return;
+    w.received.reserve(size_of_longest_note + sizeof bytes);  // before bytes are taken from the socket
+    if ((got = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) <= 0) break;
+    w.received.append(bytes, static_cast<size_t>(got));
   }
   const int error = got < 0 ? errno : 0;
-  if (error == EAGAIN || error == EINTR) return;
-  w.connection = {};                            // closes it, which removes it from the epoll set
-  if (!w.connected && may_pass(error)) return;  // retried until the timeout
-  w.reason = std::string(w.connected ? "its process or host has failed, or is unreachable" : "it does not answer") +
-             (error != 0 ? std::string(": ") + std::strerror(error) : "");
+  if (error == EAGAIN || error == EINTR || (got < 0 && lacks_memory(error))) return;
+  // First what needs memory: without it the event comes again.
+  const bool is_retried = !w.connected && may_pass(error);  // until the timeout
+  std::string reason;
+  if (!is_retried) {
+    reason = w.connected ? "its process or host has failed, or is unreachable" : "it does not answer";
+    if (error != 0) reason += std::string(": ") + std::strerror(error);
+    undecided_.insert(rank);
+  }
+  w.connection = {};  // closes it, which removes it from the epoll set
+  if (is_retried) return;
+  w.reason = std::move(reason);
   w.since = clock::now();
-  undecided_.insert(rank);
 }
 
 bool liveness::take_notes(int rank, watched& w) {
@@ -239,9 +249,9 @@ bool liveness::take_notes(int rank, watched& w) {
     if (w.received.size() < size) return true;
     const char* const numbers = w.received.data() + 1;
     if (w.received[0] == device_end)
-      add_departure({rank, false, "it has freed its device", number_at(numbers)});
+      add_departure(rank, false, "it has freed its device", number_at(numbers));
     else if (number_at(numbers + sizeof(uint32_t)) == static_cast<uint32_t>(own_rank_))
-      add_departure({rank, true, "it counts this rank as failed", number_at(numbers)});
+      add_departure(rank, true, "it counts this rank as failed", number_at(numbers));
     w.received.erase(0, size);
   }
   if (w.received.empty()) return true;
@@ -296,13 +306,14 @@ void liveness::handle_due() {
 }
 
 void liveness::depart(int rank, bool failed, const std::string& why) {
+  add_departure(rank, failed, why.c_str(), all_devices);  // first, since it needs memory
   undecided_.erase(rank);
   watched_.erase(rank);
-  add_departure({rank, failed, why});
 }
 
-void liveness::add_departure(departure what) {
-  departures_.push_back(std::move(what));
+void liveness::add_departure(int rank, bool failed, const char* why, int64_t of_device) {
+  // The note is taken or the connection is closed afterwards, so nothing else would report it.
+  insist_on_memory([&] { departures_.push_back({rank, failed, why, of_device}); });
   n_departures_.store(departures_.size(), std::memory_order_release);  // R1: pairs with A1
 }
 

@@ -95,9 +95,9 @@ class liveness {
   void handle(int rank, watched& w, uint32_t events);  // under mutex_
   void handle_due();                                   // under mutex_
   /// Starts to connect. Returns 0 or the error.
-  int connect(int rank, watched& w);                           // under mutex_
-  void depart(int rank, bool failed, const std::string& why);  // under mutex_
-  void add_departure(departure what);                          // under mutex_
+  int connect(int rank, watched& w);                                              // under mutex_
+  void depart(int rank, bool failed, const std::string& why);                     // under mutex_
+  void add_departure(int rank, bool failed, const char* why, int64_t of_device);  // under mutex_
   /// Handles the notifications received from a peer. False: that was the last one, and `w` no longer exists.
   bool take_notes(int rank, watched& w);  // under mutex_
   /// Sends a notification to all present and future watchers. Throws std::bad_alloc, and has no effect then.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <set>
 #include <utility>
 #include <vector>
@@ -93,7 +94,8 @@ class small_job {
   std::vector<lci::runtime_t> ranks_;
 };
 
-/// A device of the network that refuses all posts while `closed` is set, and counts registrations made through it.
+/// A device of the network that refuses all posts while `closed` is set, has no memory for one of them, and counts
+/// registrations made through it.
 class closing_network final : public lci::network::device {
  public:
   /// Puts one in front of the network device of the rank's default device, which owns it.
@@ -110,6 +112,7 @@ class closing_network final : public lci::network::device {
     limits_ = behind_->get_limits();
   }
   lci::errorcode_t post(const lci::network::net_op& op) override {
+    if (until_throw >= 0 && until_throw-- == 0) throw std::bad_alloc();
     return closed ? lci::errorcode_t::retry_nomem : behind_->post(op);
   }
   int poll(lci::network::event_sink& sink, int max_events) override { return behind_->poll(sink, max_events); }
@@ -128,6 +131,7 @@ class closing_network final : public lci::network::device {
   bool flushed() override { return behind_->flushed(); }
 
   bool closed = false;
+  long until_throw = -1;                                                 // posts; negative: none throws
   lci::network::attention attention = lci::network::attention::unknown;  // of all peers
   int registrations = 0;                                                 // alive
 

@@ -231,3 +231,88 @@ TEST_CASE("a connection that fails while there is no memory signals its completi
   });
   CHECK(n > 0);
 }
+
+TEST_CASE("transfers in messages go on after the network had no memory for one of them") {
+  enum class kind { send, put, get };
+  for (const kind what : {kind::send, kind::put, kind::get})
+    for (const size_t largest_injected : {size_t{64}, size_t{1024}}) {
+      bool throws = true;
+      for (long n = 0; throws && n < 100; ++n) {
+        INFO("transfer " << static_cast<int>(what) << ", post " << n << ", injected " << largest_injected);
+        small_job job(2, [&](lci::global_attr_t& attr) {
+          attr.sim_rma = false;
+          attr.sim_max_inject = largest_injected;
+        });
+        // The rank whose messages carry the data.
+        closing_network& net = closing_network::before(job[what == kind::get ? 1 : 0]);
+        std::string out(6000, 'x'), in(out.size(), '-');
+        auto sync = lci::alloc_sync_x().runtime(job[0])(), received = lci::alloc_sync_x().runtime(job[1])();
+        std::string& theirs = what == kind::get ? out : in;
+        auto mr = lci::register_memory_x(theirs.data(), theirs.size()).runtime(job[1])();
+        const lci::rmr_t rmr = lci::get_rmr_x(mr).runtime(job[1])();
+        if (what == kind::send)
+          REQUIRE(lci::post_recv_x(0, in.data(), in.size(), 5, received).runtime(job[1])().is_posted());
+        net.until_throw = n;
+        lci::status_t s;
+        try {
+          if (what == kind::send)
+            s = lci::post_send_x(1, out.data(), out.size(), 5, sync).runtime(job[0])();
+          else if (what == kind::put)
+            s = lci::post_put_x(1, out.data(), out.size(), sync, 0, rmr).runtime(job[0])();
+          else
+            s = lci::post_get_x(1, in.data(), in.size(), sync, 0, rmr).runtime(job[0])();
+        } catch (const lci::resource_error&) {
+          s = lci::errorcode_t::retry;
+        }
+        CHECK(s.is_posted());
+        if (s.is_posted()) CHECK(job.end_of(0, s, sync).is_done());
+        throws = net.until_throw < 0;
+        net.until_throw = -1;
+        if (what == kind::send) CHECK(job.end_of(1, lci::errorcode_t::posted, received).is_done());
+        CHECK(in == out);
+        for (const int rank : {0, 1})
+          CHECK(job.until([&] { return lci::test_drained_x().runtime(job[rank])().is_done(); }));
+        lci::deregister_memory_x(&mr).runtime(job[1])();
+        lci::free_comp_x(&received).runtime(job[1])();
+        lci::free_comp_x(&sync).runtime(job[0])();
+      }
+      CHECK_FALSE(throws);
+    }
+}
+
+TEST_CASE("no flush waits for a put of a layout that threw for lack of memory") {
+  const size_t counts[] = {100, 10}, strides[] = {900};
+  const lci::layout_t layout = lci::layout_t::strided(counts, strides, 1);
+  std::vector<char> memory(10'000), buffer(memory.size());
+  const int n = for_each_allocation([&](long good) {
+    small_job job(2);
+    closing_network& net = closing_network::before(job[0]);
+    auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(job[1])();
+    auto sync = lci::alloc_sync_x().runtime(job[0])();
+    const lci::rmr_t rmr = lci::get_rmr_x(mr).runtime(job[1])();
+    lci::status_t s;
+    net.closed = true;  // the simulated network itself needs memory
+    {
+      const failing_memory once(0, good, 1);
+      try {
+        s = lci::post_put_x(1, buffer.data(), layout.size(), sync, 0, rmr)
+                .layout(&layout)
+                .remote_layout(&layout)
+                .allow_retry(false)
+                .runtime(job[0])();
+      } catch (const lci::resource_error&) {
+        s = lci::errorcode_t::retry;
+      }
+    }
+    net.closed = false;
+    if (s.is_posted()) CHECK(job.end_of(0, s, sync).is_done());
+    CHECK(lci::test_drained_x().runtime(job[0])().is_done());
+    auto flushed = lci::alloc_sync_x().runtime(job[0])();
+    s = lci::post_flush_x(1, flushed).runtime(job[0])();
+    CHECK(job.end_of(0, s, flushed).is_done());
+    lci::free_comp_x(&flushed).runtime(job[0])();
+    lci::free_comp_x(&sync).runtime(job[0])();
+    lci::deregister_memory_x(&mr).runtime(job[1])();
+  });
+  CHECK(n > 1);
+}

@@ -31,7 +31,12 @@ errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* 
   request.n_segments = 1;
   request.segments[0] = {&p->head, sizeof(wire::header) + size, d.supply.lkey_of(*p->pool)};
   request.context = op;
-  const errorcode_t result = d.net->post(request);
+  errorcode_t result;
+  try {
+    result = d.net->post(request);
+  } catch (const std::bad_alloc&) {
+    result = errorcode_t::retry_nomem;  // it has not taken the packet
+  }
   if (result == errorcode_t::posted) return errorcode_t::done;  // the packet is on its way
   if (result == errorcode_t::done) {
     end_piece(d, op);
@@ -79,11 +84,7 @@ bool submit_message(device& d, backlog::item& item) {
     packet* p = d.supply.reserved();
     if (p == nullptr) return false;
     std::memcpy(&p->head, item.message.data(), item.message.size());
-    try {
-      result = send_packet(d, item.peer, p, item.message.size() - sizeof(wire::header), item.completes);
-    } catch (const std::bad_alloc&) {
-      result = errorcode_t::retry_nomem;
-    }
+    result = send_packet(d, item.peer, p, item.message.size() - sizeof(wire::header), item.completes);
     if (!error_t(result).is_done()) p->pool->put(p);
   }
   // Of a message of the library's own: the network reports why the peer can't be reached, which ends what waits for it.

@@ -91,7 +91,6 @@ class layout_transfer final : public dependent, private deferred_task {
         user_(a.local_comp.p_impl),
         status_(done_status(a, buffer_of(a))),
         signal_(a.remote_comp),
-        parity_(device_.flushes.begin(a.rank)),
         largest_(is_ordered(a) ? largest_rma(device_.limits, device_.rt.attr.rdv_chunk_size, true) : 0),
         local_(a.layout),
         remote_(a.remote_layout),
@@ -108,6 +107,8 @@ class layout_transfer final : public dependent, private deferred_task {
       to_.advance(n);
     }
     device_.dependents.add(this);
+    // Only now, as nothing throws any more.
+    parity_ = device_.flushes.begin(a.rank);
     device_.pending.fetch_add(1, std::memory_order_relaxed);
     if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
     piece_.layout = piece_.remote_layout = nullptr;
@@ -251,7 +252,7 @@ class layout_transfer final : public dependent, private deferred_task {
   ticket* ticket_ = nullptr;  // `user_`, if that is a ticket
   status_t status_;
   const rcomp_t signal_;
-  const uint8_t parity_;
+  uint8_t parity_ = 0;
   const size_t largest_;  // bytes of a piece of an ordered put; 0: not ordered
   const kept_layout local_, remote_;
   layout_cursor from_, to_;

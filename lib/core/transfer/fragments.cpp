@@ -2,6 +2,7 @@
 // networks (or kernels) without remote access.
 #include <array>
 #include <cstring>
+#include <new>
 
 #include "lib/base/copy_bytes.hpp"
 #include "lib/core/device/device.hpp"
@@ -48,7 +49,11 @@ errorcode_t send_piece(device& d, operation* op, size_t size) {
     piece.inject = true;
     piece.n_segments = size > 0 ? 2 : 1;
     piece.segments = {network::segment{&front, front_size, 0}, network::segment{from, size, 0}};
-    return d.net->post(piece);
+    try {
+      return d.net->post(piece);
+    } catch (const std::bad_alloc&) {
+      return errorcode_t::retry_nomem;  // earlier pieces may be outstanding
+    }
   }
   packet* p = d.supply.reserved();
   if (p == nullptr) return errorcode_t::retry_nopacket;
