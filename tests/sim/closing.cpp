@@ -85,12 +85,12 @@ TEST_CASE("a put of a layout that its target never answers ends as cancelled whe
     attr.backend = lci::attr_backend_t::sim;
     attr.sim_seed = seed;
     attr.sim_ranks = 2;
-    attr.sim_rma = false;      // so the target has to answer
-    attr.close_timeout = 0.1;  // it does not
+    attr.sim_rma = false;  // so the target has to answer
     lci::set_g_default_attr(attr);
     auto rt = lci::alloc_runtime(), target = lci::alloc_runtime();
     lci::set_g_default_attr(before);
-    auto device = lci::alloc_device_x().runtime(rt)();
+    // It does not. (A device takes the defaults of the time of its allocation.)
+    auto device = lci::alloc_device_x().close_timeout(0.1).runtime(rt)();
     auto device_of_target = lci::alloc_device_x().runtime(target)();
     std::vector<char> memory(10'000), buffer(memory.size());
     auto mr = lci::register_memory_x(memory.data(), memory.size()).device(device_of_target).runtime(target)();

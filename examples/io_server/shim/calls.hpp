@@ -18,6 +18,16 @@ inline int result_of(int error) {
   return -1;
 }
 
+/// Returns body(), or `otherwise(ENOMEM)` if there is no memory.
+template <class Body, class Otherwise>
+auto unless_no_memory(Body body, Otherwise otherwise) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return otherwise(ENOMEM);
+  }
+}
+
 /// Runs `body(client)`, which returns an errno, in a remote_call.
 template <class Body>
 int with_client(Body body) {

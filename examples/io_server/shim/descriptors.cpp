@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <new>
 #include <unordered_map>
 
@@ -125,7 +126,17 @@ int remote_file::create(const std::string& path, int flags, const io_server::cli
   state->number = what.number;
   std::memcpy(state->path, path.c_str(), path.size() + 1);
   state->magic = shared_state::expected;
-  file.reset(new remote_file(state));
+  std::unique_ptr<remote_file> made(new (std::nothrow) remote_file(state));
+  if (made == nullptr) munmap(p, state_size);
+  try {
+    if (made != nullptr) file = std::move(made);
+  } catch (const std::bad_alloc&) {
+  }
+  if (file == nullptr) {
+    IO_REAL(close)(fd);
+    errno = ENOMEM;
+    return -1;
+  }
   file->client_ = owner;
   file->handle_ = what.handle;
   return fd;

@@ -65,7 +65,13 @@ DIR* list_of(int fd) {
   made->fd = fd;
   listings& l = open_listings();
   std::lock_guard guard(l.mutex);
-  l.all.insert(made);
+  try {
+    l.all.insert(made);
+  } catch (const std::bad_alloc&) {
+    delete made;
+    errno = ENOMEM;
+    return nullptr;
+  }
   l.count.fetch_add(1, std::memory_order_release);
   return reinterpret_cast<DIR*>(made);
 }
@@ -125,14 +131,23 @@ void set_cwd_descriptor(int fd) {
 }
 
 int enter(const place& p) {
-  const int fd = open_remote(p, O_PATH | O_DIRECTORY, 0, true);
-  if (fd < 0) return -1;
-  const int high = duplicate_above(fd, F_DUPFD, 200);
-  ::close(fd);
-  if (high < 0) return -1;
-  set_cwd_descriptor(high);
-  set_remote_cwd(p.inner());
-  return 0;
+  const auto enter_known = [&] {
+    const int fd = open_remote(p, O_PATH | O_DIRECTORY, 0, true);
+    if (fd < 0) return -1;
+    const int high = duplicate_above(fd, F_DUPFD, 200);
+    const int why = errno;
+    ::close(fd);
+    if (high < 0) return result_of(why);
+    try {
+      set_remote_cwd(p.inner());
+    } catch (const std::bad_alloc&) {
+      ::close(high);
+      throw;
+    }
+    set_cwd_descriptor(high);
+    return 0;
+  };
+  return unless_no_memory(enter_known, result_of);
 }
 
 int leave_to(int result) {

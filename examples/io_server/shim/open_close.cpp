@@ -82,7 +82,7 @@ int open_by_helper(const place& p, int flags, mode_t mode, bool as_cwd) {
 int open_remote(const place& p, int flags, mode_t mode, bool as_cwd) {
   if (!is_connected() && is_borrowed()) return open_by_helper(p, flags, mode, as_cwd);
   int fd = -1;
-  const int error = with_client([&](io_server::client& c) {
+  const int result = with_client([&](io_server::client& c) {
     io_server::client::opened what;
     const int e = open_at_server(c, p, flags, mode, &what);
     if (e != 0) return e;
@@ -98,7 +98,11 @@ int open_remote(const place& p, int flags, mode_t mode, bool as_cwd) {
     if (!is_borrowed()) set_file(fd, std::move(file));
     return 0;
   });
-  if (error != 0) return -1;
+  if (result != 0) {
+    const int why = errno;
+    if (fd >= 0) IO_REAL(close)(fd);  // there was no memory to note that it is a remote one
+    return result_of(why);
+  }
   follow_standard_stream(fd);
   return fd;
 }
@@ -142,7 +146,14 @@ int duplicated(int from, int to) {
 
 }  // namespace
 
-int duplicate_above(int fd, int command, int least) { return duplicated(fd, IO_REAL(fcntl)(fd, command, least)); }
+int duplicate_above(int fd, int command, int least) {
+  const int made = IO_REAL(fcntl)(fd, command, least);
+  return unless_no_memory([&] { return duplicated(fd, made); },
+                          [&](int error) {
+                            IO_REAL(close)(made);
+                            return result_of(error);
+                          });
+}
 
 }  // namespace io_shim
 

@@ -101,9 +101,17 @@ const settings& configured() {
   return s;
 }
 
-place::place(const char* path) : place(AT_FDCWD, path) {}
+place::place(const char* path) noexcept : place(AT_FDCWD, path) {}
 
-place::place(int folder, const char* path) : given_(path) {
+place::place(int folder, const char* path) noexcept : given_(path) {
+  try {
+    find(folder, path);
+  } catch (const std::bad_alloc&) {
+    remote_ = unknown_ = true;
+  }
+}
+
+void place::find(int folder, const char* path) {
   if (path == nullptr || configured().server.empty() || is_inside()) return;
   if (path[0] == '/') {
     // Most paths do not contain the prefix, and need no further work.

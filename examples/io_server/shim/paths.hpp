@@ -1,6 +1,7 @@
 // Decides which paths are remote, i.e. below the prefix.
 #pragma once
 
+#include <new>
 #include <optional>
 #include <string>
 
@@ -15,25 +16,31 @@ struct settings {
 const settings& configured();
 
 /// A path that a program has passed to a call. It is either remote, with a path below the server's root, or local.
-/// `/dev/stdin`, `/dev/fd/3` and `/proc/self/fd/3` are remote if that descriptor is one of a remote file.
+/// `/dev/stdin`, `/dev/fd/3` and `/proc/self/fd/3` are remote if that descriptor is one of a remote file. If there is no
+/// memory to find that out a path counts as remote, and inner() throws std::bad_alloc: most calls may throw nothing, and
+/// make requests where exceptions become errors.
 class place {
  public:
-  place(int folder, const char* path);
-  explicit place(const char* path);
+  place(int folder, const char* path) noexcept;
+  explicit place(const char* path) noexcept;
 
   bool remote() const { return remote_; }
-  const std::string& inner() const { return text_; }
+  const std::string& inner() const {
+    if (unknown_) throw std::bad_alloc();
+    return text_;
+  }
   /// Whether the path names one of the process's descriptors of remote files; inner() is the file's path.
   bool names_descriptor() const { return names_descriptor_; }
   /// The path for the real function; null if the program has passed null.
   const char* local() const { return rewritten_ ? text_.c_str() : given_; }
 
  private:
+  void find(int folder, const char* path);
   void resolve(const std::string& absolute);
   void resolve_descriptor(const char* path);
 
   const char* given_;
-  bool remote_ = false, rewritten_ = false, names_descriptor_ = false;
+  bool remote_ = false, rewritten_ = false, unknown_ = false, names_descriptor_ = false;
   std::string text_;
 };
 

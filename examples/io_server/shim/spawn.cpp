@@ -69,6 +69,12 @@ int add_folder(posix_spawn_file_actions_t* actions, const place& p) {
   return posix_spawn_file_actions_adddup2(actions, fd, fd);  // so that the executed program inherits it
 }
 
+/// These functions return an errno, and throw nothing.
+template <class Body>
+int errno_of(Body body) {
+  return unless_no_memory(body, [](int error) { return error; });
+}
+
 }  // namespace
 
 }  // namespace io_shim
@@ -77,18 +83,21 @@ using namespace io_shim;
 
 IO_EXPORT int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* actions, int fd, const char* path, int flags,
                                                mode_t mode) noexcept {
-  const place p(path);
-  if (!p.remote()) return IO_REAL(posix_spawn_file_actions_addopen)(actions, fd, p.local(), flags, mode);
-  int opened = open_remote(p, flags | O_CLOEXEC, mode);
-  if (opened < 0) return errno;
-  if (const int error = keep(actions, &opened)) return error;
-  return posix_spawn_file_actions_adddup2(actions, opened, fd);
+  return errno_of([&] {
+    const place p(path);
+    if (!p.remote()) return IO_REAL(posix_spawn_file_actions_addopen)(actions, fd, p.local(), flags, mode);
+    int opened = open_remote(p, flags | O_CLOEXEC, mode);
+    if (opened < 0) return errno;
+    if (const int error = keep(actions, &opened)) return error;
+    return posix_spawn_file_actions_adddup2(actions, opened, fd);
+  });
 }
 
 IO_EXPORT int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t* actions, const char* path) noexcept {
-  const place p(path);
-  if (!p.remote()) return IO_REAL(posix_spawn_file_actions_addchdir_np)(actions, p.local());
-  return add_folder(actions, p);
+  return errno_of([&] {
+    const place p(path);
+    return p.remote() ? add_folder(actions, p) : IO_REAL(posix_spawn_file_actions_addchdir_np)(actions, p.local());
+  });
 }
 
 IO_EXPORT int posix_spawn_file_actions_destroy(posix_spawn_file_actions_t* actions) noexcept {

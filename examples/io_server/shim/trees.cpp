@@ -25,6 +25,11 @@ namespace io_shim {
 
 namespace {
 
+template <class Body>
+int without_exceptions(Body body) {
+  return unless_no_memory(body, result_of);
+}
+
 /// As scandir(), for an open listing, which it closes.
 int scan(DIR* d, struct dirent*** names, int (*wanted)(const struct dirent*),
          int (*compare)(const struct dirent**, const struct dirent**)) {
@@ -67,6 +72,9 @@ int scan(DIR* d, struct dirent*** names, int (*wanted)(const struct dirent*),
   return static_cast<int>(found.size());
 }
 
+/// To return to the working folder of a call.
+constexpr int most_tries = 3;
+
 using visitor = int (*)(const char*, const struct stat*, int, struct FTW*);
 
 /// One call of ftw() or nftw().
@@ -96,10 +104,11 @@ class tree_walk {
       start_ = text;
       if (enter(top.substr(0, base)) != 0) return -1;
     }
-    int result = kind == FTW_D ? folder(top, base, 0, s) : report(top, base, 0, s, kind);
+    int result =
+        without_exceptions([&] { return kind == FTW_D ? folder(top, base, 0, s) : report(top, base, 0, s, kind); });
     if ((flags_ & FTW_ACTIONRETVAL) != 0 && (result == FTW_SKIP_SUBTREE || result == FTW_SKIP_SIBLINGS)) result = 0;
     const int error = errno;
-    if ((flags_ & FTW_CHDIR) != 0 && ::chdir(start_.c_str()) != 0 && result == 0) return -1;
+    if ((flags_ & FTW_CHDIR) != 0 && back_to_start() != 0 && result == 0) return -1;
     errno = error;
     return result;
   }
@@ -117,6 +126,13 @@ class tree_walk {
   }
   int enter(const std::string& path) const {
     return (flags_ & FTW_CHDIR) == 0 ? 0 : ::chdir(path.empty() ? start_.c_str() : from_start(path).c_str());
+  }
+
+  /// Tried several times without memory: the program continues in the working folder of its call.
+  int back_to_start() const {
+    for (int n = 1; n < most_tries; ++n)
+      if (without_exceptions([&] { return ::chdir(start_.c_str()); }) == 0) return 0;
+    return without_exceptions([&] { return ::chdir(start_.c_str()); });
   }
 
   int report(const std::string& path, size_t base, int level, const struct stat& s, int kind) const {
@@ -179,15 +195,6 @@ class tree_walk {
   std::set<std::pair<dev_t, ino_t>> seen_;
 };
 
-template <class Body>
-int without_exceptions(Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return result_of(ENOMEM);
-  }
-}
-
 }  // namespace
 
 }  // namespace io_shim
@@ -196,15 +203,17 @@ using namespace io_shim;
 
 IO_EXPORT int scandir(const char* path, struct dirent*** names, int (*wanted)(const struct dirent*),
                       int (*compare)(const struct dirent**, const struct dirent**)) {
-  const place p(path);
-  if (!p.remote()) return IO_REAL(scandir)(p.local(), names, wanted, compare);
-  return without_exceptions([&] { return scan(::opendir(path), names, wanted, compare); });
+  return without_exceptions([&] {
+    const place p(path);
+    if (!p.remote()) return IO_REAL(scandir)(p.local(), names, wanted, compare);
+    return scan(::opendir(path), names, wanted, compare);
+  });
 }
 IO_EXPORT int scandirat(int folder, const char* path, struct dirent*** names, int (*wanted)(const struct dirent*),
                         int (*compare)(const struct dirent**, const struct dirent**)) {
-  const place p(folder, path);
-  if (!p.remote()) return IO_REAL(scandirat)(folder, p.local(), names, wanted, compare);
   return without_exceptions([&] {
+    const place p(folder, path);
+    if (!p.remote()) return IO_REAL(scandirat)(folder, p.local(), names, wanted, compare);
     const int fd = open_remote(p, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) return -1;
     DIR* const d = ::fdopendir(fd);
@@ -231,11 +240,16 @@ IO_EXPORT int glob(const char* pattern, int flags, int (*on_error)(const char*, 
                    glob_t* found) noexcept(noexcept(::glob(pattern, flags, on_error, found))) {
   if (configured().server.empty() || is_inside() || (flags & GLOB_ALTDIRFUNC) != 0)
     return IO_REAL(glob)(pattern, flags, on_error, found);
-  found->gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
+  // No exception may pass the C library's function.
+  found->gl_opendir = [](const char* path) -> void* {
+    return unless_no_memory([&] { return ::opendir(path); }, [](int error) { return errno = error, nullptr; });
+  };
   found->gl_readdir = [](void* d) { return ::readdir(static_cast<DIR*>(d)); };
   found->gl_closedir = [](void* d) { (void)::closedir(static_cast<DIR*>(d)); };
-  found->gl_stat = [](const char* path, struct stat* s) { return ::stat(path, s); };
-  found->gl_lstat = [](const char* path, struct stat* s) { return ::lstat(path, s); };
+  found->gl_stat = [](const char* path, struct stat* s) { return without_exceptions([&] { return ::stat(path, s); }); };
+  found->gl_lstat = [](const char* path, struct stat* s) {
+    return without_exceptions([&] { return ::lstat(path, s); });
+  };
   const int result = IO_REAL(glob)(pattern, flags | GLOB_ALTDIRFUNC, on_error, found);
   found->gl_flags &= ~GLOB_ALTDIRFUNC;
   return result;
@@ -247,16 +261,20 @@ IO_EXPORT int glob64(const char* pattern, int flags, int (*on_error)(const char*
 }
 
 IO_EXPORT int ftw(const char* path, __ftw_func_t call, int descriptors) {
-  const place p(path);
-  if (!p.remote()) return IO_REAL(ftw)(p.local(), call, descriptors);
-  return without_exceptions([&] { return tree_walk(nullptr, call, 0).run(path); });
+  return without_exceptions([&] {
+    const place p(path);
+    if (!p.remote()) return IO_REAL(ftw)(p.local(), call, descriptors);
+    return tree_walk(nullptr, call, 0).run(path);
+  });
 }
 IO_EXPORT int nftw(const char* path, __nftw_func_t call, int descriptors, int flags) {
-  const place p(path);
-  if (!p.remote()) return IO_REAL(nftw)(p.local(), call, descriptors, flags);
-  constexpr int all = FTW_PHYS | FTW_MOUNT | FTW_CHDIR | FTW_DEPTH | FTW_ACTIONRETVAL;
-  if ((flags & ~all) != 0) return result_of(EINVAL);
-  return without_exceptions([&] { return tree_walk(call, nullptr, flags).run(path); });
+  return without_exceptions([&] {
+    const place p(path);
+    if (!p.remote()) return IO_REAL(nftw)(p.local(), call, descriptors, flags);
+    constexpr int all = FTW_PHYS | FTW_MOUNT | FTW_CHDIR | FTW_DEPTH | FTW_ACTIONRETVAL;
+    if ((flags & ~all) != 0) return result_of(EINVAL);
+    return tree_walk(call, nullptr, flags).run(path);
+  });
 }
 IO_EXPORT int ftw64(const char* path, __ftw64_func_t call, int descriptors) {
   return ftw(path, reinterpret_cast<__ftw_func_t>(call), descriptors);

@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "lib/base/check.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/wire/wire.hpp"
 
@@ -29,10 +28,9 @@ class collective_check::comparison final : public comp_impl_t {
     if (!status.is_done()) return;  // the peer has failed, which is reported elsewhere
     const std::string theirs(text_, std::min(status.size, sizeof text_));
     if (theirs == mine_) return;
-    throw_invalid(mine_.substr(0, mine_.find('(')).c_str(),
-                  ("collective call number " + std::to_string(number_) + " on its device").c_str(),
-                  mine_ + " at this rank", "the same at all ranks",
-                  "rank " + std::to_string(status.rank) + " calls " + theirs);
+    throw unequal_calls_error(mine_.substr(0, mine_.find('(')) + ": collective call number " + std::to_string(number_) +
+                              " on its device = " + mine_ + " at this rank, but must be the same at all ranks; rank " +
+                              std::to_string(status.rank) + " calls " + theirs);
   }
 
   char* text() { return text_; }

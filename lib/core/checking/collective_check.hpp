@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "lci/completion.hpp"
+#include "lci/errors.hpp"
 #include "lib/core/match/matching_engine.hpp"
 
 namespace lci::core {
@@ -17,9 +18,15 @@ namespace lci::core {
 class device;
 class runtime;
 
+/// Ranks make different collective calls, so none of these calls can end.
+class unequal_calls_error final : public invalid_argument_error {
+ public:
+  using invalid_argument_error::invalid_argument_error;
+};
+
 /// Each rank sends a description of its call to its neighbours, the ranks one before and one after it, and compares
 /// theirs with its own. If any two ranks differ, so do two neighbours, and both of these throw
-/// invalid_argument_error out of their next progress(). No rank waits for the comparison, so a check can't make a
+/// unequal_calls_error out of their next progress(). No rank waits for the comparison, so a check can't make a
 /// correct program hang. Thread-safe.
 class collective_check {
  public:

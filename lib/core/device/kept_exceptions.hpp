@@ -7,14 +7,16 @@
 
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
+#include "lib/core/checking/collective_check.hpp"
 #include "lib/core/device/device.hpp"
 
 namespace lci::core {
 
 /// A collective operation that has begun goes on when progress() throws: the other ranks wait for this one, and could
 /// not tell that it has left. What was thrown, for a handler or a message without memory, is thrown by the next
-/// progress() of the program instead. The failure of a rank of the job ends the operation, and so does misuse: the
-/// checks of calls report that other ranks have called another operation. Used by one thread.
+/// progress() of the program instead; also misuse, as that of a handler whose post is refused. The failure of a rank of
+/// the job ends the operation, and so does the report of the checks of calls that other ranks have called another
+/// operation. Used by one thread.
 class kept_exceptions {
  public:
   explicit kept_exceptions(device& d) : device_(d) {}
@@ -35,7 +37,7 @@ class kept_exceptions {
     } catch (const peer_failure_error& failure) {
       if (failure.failed_rank() < device_.n_ranks) throw;
       keep(std::current_exception());
-    } catch (const invalid_argument_error&) {
+    } catch (const unequal_calls_error&) {
       throw;
     } catch (...) {
       if (++in_a_row_ == memory_tries) throw;

@@ -11,6 +11,7 @@ from support import PATIENCE, ServedTest, needs
 
 PATHS = os.environ['IOD_PATHS']
 TREES = os.environ['IOD_TREES']
+NO_MEMORY = os.environ['IOD_NO_MEMORY']
 
 
 class Folders(ServedTest):
@@ -28,6 +29,9 @@ class Folders(ServedTest):
 
     def test_trees_and_children(self):
         self.compare(TREES)
+
+    def test_lists_and_children_without_memory(self):
+        self.assertEqual(self.run_remotely(NO_MEMORY, '/remote'), '0 checks have failed\n')
 
     def test_the_prefix_is_like_a_mount_point(self):
         script = '''if 1:
@@ -47,7 +51,8 @@ class Folders(ServedTest):
 
 class FoldersWithoutOpenat2(Folders):
     options = ('--walk',)
-    test_trees_and_children = test_the_prefix_is_like_a_mount_point = None  # they depend on the client only
+    test_trees_and_children = test_lists_and_children_without_memory = None
+    test_the_prefix_is_like_a_mount_point = None  # they depend on the client only
 
 
 class Python(ServedTest):

@@ -1,6 +1,7 @@
 /* Tests the guarantees of fences for sends, puts and gets. After LCI_fence_wait() all operations that this process has
  * issued on the endpoint are complete here; after LCI_gfence_wait() those of all ranks are complete at both ends. No
- * call of LCI_progress() follows. Receives are posted late, so that the fences have to wait. */
+ * call of LCI_progress() follows. Receives are posted late, so that the fences have to wait. A barrier does not end early
+ * for a message that can't be delivered. */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
@@ -107,6 +108,26 @@ static void nap(void) {
   nanosleep(&t, NULL);
 }
 
+/* A message to a completion object that does not exist arrives while its target waits in a barrier. The barrier goes on,
+ * as the other ranks wait for it, and the next LCI_progress() reports the message. */
+static void barrier_with_lost_message(void) {
+  LCI_short_t word;
+  LCI_error_t code;
+  int failures = 0;
+  long i;
+  memset(&word, 0, sizeof word);
+  CHECK(LCI_barrier() == LCI_OK);
+  while ((code = LCI_puts(LCI_UR_ENDPOINT, word, next, 5, 4000)) == LCI_ERR_RETRY)
+    failures += LCI_progress(LCI_UR_DEVICE) == LCI_ERR_FATAL;
+  CHECK(code == LCI_OK);
+  if (LCI_RANK == 0) nap(); /* the others wait meanwhile */
+  CHECK(LCI_barrier() == LCI_OK);
+  for (i = 0; i < 100000000 && failures == 0; ++i) failures += LCI_progress(LCI_UR_DEVICE) == LCI_ERR_FATAL;
+  CHECK(failures == 1);
+  for (i = 0; i < 100; ++i) CHECK(LCI_progress(LCI_UR_DEVICE) != LCI_ERR_FATAL);
+  CHECK(LCI_barrier() == LCI_OK);
+}
+
 int main(void) {
   unsigned char *from, *into, *back;
   LCI_lbuffer_t got, of_vector;
@@ -166,7 +187,7 @@ int main(void) {
     CHECK(has_pattern(window, n, before, 52) && has_pattern(into, n, before, 52));
   }
   CHECK(LCI_queue_pop(LCI_UR_CQ, &r) == LCI_ERR_RETRY);
-  CHECK(LCI_barrier() == LCI_OK);
+  barrier_with_lost_message();
   CHECK(LCI_memory_deregister(&mine) == LCI_OK && LCI_memory_deregister(&theirs) == LCI_OK);
   CHECK(LCI_endpoint_free(&ep) == LCI_OK);
   free(window);
