@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cwchar>
 #include <string>
 #include <vector>
 
@@ -239,6 +241,35 @@ void children() {
   unlink("out");  // its size depends on the folder's path
 }
 
+void wide_characters() {
+  std::setlocale(LC_ALL, "C.UTF-8");
+  FILE* f = std::fopen("wide", "w");
+  say("fwprintf: " + code(std::fwprintf(f, L"h\u00e9 %ls %d\n", L"\u4f60\u597d", 5)));
+  say("fwprintf of much: " + code(std::fwprintf(f, L"%5000d\n", 7)));
+  say("fputws: " + code(std::fputws(L"second \u00fc\n", f) >= 0));
+  say("fputwc: " + code(std::fputwc(L'\u20ac', f)));
+  std::fclose(f);
+  f = std::fopen("wide", "r");
+  wchar_t line[6000];
+  for (int i = 0; i < 2; ++i) {
+    say("fgetws: " + code(std::fgetws(line, 6000, f) != nullptr));
+    say("its length: " + std::to_string(std::wcslen(line)) + " " + std::to_string(line[1]));
+  }
+  say("fgetwc: " + code(std::fgetwc(f)));
+  say("ungetwc: " + code(std::ungetwc(L'\u00fc', f)));
+  for (int i = 0; i < 11; ++i) say("getwc: " + std::to_string(static_cast<int>(std::getwc(f))));
+  say("feof: " + code(std::feof(f) != 0));
+  say("fgetws: " + code(std::fgetws(line, 100, f) != nullptr));
+  std::fclose(f);
+  f = std::fopen("wide", "w");
+  std::fputs("a\xff", f);
+  std::fclose(f);
+  f = std::fopen("wide", "r");
+  for (int i = 0; i < 2; ++i) say("fgetwc: " + std::to_string(static_cast<int>(std::fgetwc(f))));
+  say("ferror: " + code(std::ferror(f) != 0));
+  std::fclose(f);
+}
+
 void renames() {
   mkdir("renamed", 0755);
   say("rename: " + code(rename("renamed", "again")));
@@ -258,5 +289,6 @@ int main(int argc, char** argv) {
   children();
   walks();
   renames();
+  wide_characters();
   return 0;
 }
