@@ -4,6 +4,7 @@
 #include <lci.h>
 
 #include <cstddef>
+#include <cstring>
 
 #include <lci.hpp>
 
@@ -20,6 +21,48 @@ void* take_packet();
 void give_back_packet(void* address);
 /// Whether the address is that of a packet that a post takes over.
 bool is_packet(const void* address);
+
+/// The same, without a lock where the device tells the memory of packets.
+LCI_ALWAYS_INLINE inline bool may_be_packet(const LCI_endpoint_s& ep, const void* address) {
+  const lci::detail::device_front& front = lci::detail::front_of(ep.core.p_impl);
+  if (LCI_UNLIKELY(front.packets_size == 0)) return is_packet(address);
+  return reinterpret_cast<uintptr_t>(address) - front.packets < front.packets_size;
+}
+
+/// A buffer of a long message, for a post. It stays the program's, but the core takes over a buffer that is a packet,
+/// except one with a layout.
+class owned_buffer {
+ public:
+  owned_buffer(const LCI_endpoint_s& ep, const void* address, size_t size)
+      : whole_{0, size},
+        layout_(lci::layout_t::iovec(&whole_, 1)),
+        is_packet_(LCI_UNLIKELY(may_be_packet(ep, address))) {}
+  owned_buffer(const owned_buffer&) = delete;
+  owned_buffer& operator=(const owned_buffer&) = delete;
+  const lci::layout_t* layout() const { return is_packet_ ? &layout_ : nullptr; }
+
+ private:
+  lci::layout_segment_t whole_;
+  lci::layout_t layout_;
+  bool is_packet_;
+};
+
+/// Posts a copy of a medium buffer, in a packet that the post takes over. `post(packet)` returns a code.
+template <class F>
+LCI_error_t post_copy(LCI_mbuffer_t buffer, F post) {
+  void* const packet = take_packet();
+  if (packet == nullptr) return LCI_ERR_RETRY;
+  if (buffer.length > 0) std::memcpy(packet, buffer.address, buffer.length);
+  LCI_error_t code;
+  try {
+    code = post(packet);
+  } catch (...) {
+    give_back_packet(packet);
+    throw;
+  }
+  if (code != LCI_OK) give_back_packet(packet);
+  return code;
+}
 
 /// A buffer for a message that has arrived and must be kept: a packet, or ordinary memory. Throws std::bad_alloc.
 LCI_mbuffer_t make_medium(size_t size);

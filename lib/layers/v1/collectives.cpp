@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/messages.hpp"
 #include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/world.hpp"
@@ -113,9 +114,11 @@ struct LCIX_collective_s final : lci::comp_impl_t {
     try {
       const bool sends = s.what == step::kind::send, fails = failed_.load(std::memory_order_relaxed);
       const lci::comp_t comp(this);
+      const owned_buffer owned(ep_, s.data, fails ? 0 : size_);
       const lci::status_t status =
           sends ? lci::post_send_x(s.peer, s.data, fails ? 0 : size_, tag_, fails ? lci::COMP_NULL_RETRY : comp)
                       .device(ep_.core)
+                      .layout(owned.layout())
                       .matching_engine(the_world().collectives)()
                 : lci::post_recv_x(s.peer, s.data, size_, tag_, comp)
                       .device(ep_.core)

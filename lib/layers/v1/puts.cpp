@@ -41,11 +41,14 @@ LCI_error_t put_allocated(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int ra
   require_medium(buffer.length);
   const lci::rcomp_t to = receiver_of(remote_completion, ep.ports->packets);
   const lci::tag_t core_tag = arrival_tag(ep, arrival::medium, tag);
-  if (LCI_LIKELY(!handed_over)) return sent(ep, post_message(ep, rank, buffer.address, buffer.length, to, core_tag));
+  const auto post = [&](const void* address) {
+    return sent(ep, post_message(ep, rank, address, buffer.length, to, core_tag));
+  };
+  // The core would take over a packet, which is the caller's here.
+  if (LCI_LIKELY(!handed_over))
+    return LCI_UNLIKELY(may_be_packet(ep, buffer.address)) ? post_copy(buffer, post) : post(buffer.address);
   const bool taken = is_packet(buffer.address);
-  const LCI_error_t code = sent(ep, lci::post_am_x(rank, buffer.address, buffer.length, lci::COMP_NULL_RETRY, to)
-                                        .device(device_of(ep))
-                                        .tag(core_tag)());
+  const LCI_error_t code = post(buffer.address);
   if (code == LCI_OK && !taken) give_back_packet(buffer.address);
   return code;
 }
@@ -78,20 +81,13 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
   const lci::rcomp_t to = where.signals != 0 ? receiver_of(remote_completion, ep.in_place) : ep.in_place;
   const lci::tag_t core_tag = arrival_tag(ep, arrival::placed, tag);
   const size_t size = buffer.length + sizeof where;
-  const bool in_packet = handed_over && is_packet(buffer.address);
-  void* packet = in_packet ? buffer.address : take_packet();
-  if (packet == nullptr) return LCI_ERR_RETRY;
-  if (!in_packet && buffer.length > 0) std::memcpy(packet, buffer.address, buffer.length);
-  std::memcpy(static_cast<std::byte*>(packet) + buffer.length, &where, sizeof where);
-  LCI_error_t code;
-  try {
-    code = sent(ep, lci::post_am_x(rank, packet, size, lci::COMP_NULL_RETRY, to).device(device_of(ep)).tag(core_tag)());
-  } catch (...) {
-    if (!in_packet) give_back_packet(packet);
-    throw;
-  }
-  if (code != LCI_OK && !in_packet) give_back_packet(packet);
-  if (code == LCI_OK && handed_over && !in_packet) give_back_packet(buffer.address);
+  const auto post = [&](void* packet) {
+    std::memcpy(static_cast<std::byte*>(packet) + buffer.length, &where, sizeof where);
+    return sent(ep, post_message(ep, rank, packet, size, to, core_tag));
+  };
+  if (handed_over && is_packet(buffer.address)) return post(buffer.address);
+  const LCI_error_t code = post_copy(buffer, post);
+  if (code == LCI_OK && handed_over) give_back_packet(buffer.address);
   return code;
 }
 
@@ -174,11 +170,13 @@ LCI_error_t LCI_putla(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI_comp_t comple
     record* r = take_record(ep, record::role::notifying, to, rank, tag, user_context);
     r->request.type = LCI_LONG;
     r->request.data.lbuffer = buffer;
+    const owned_buffer owned(*ep, buffer.address, buffer.length);
     const LCI_error_t code = post_issued(r, [&] {
       // A small message would be complete before the target has allocated its buffer.
       return lci::post_am_x(rank, buffer.address, buffer.length, lci::comp_t(r), ep->ports->memory)
           .device(device_of(*ep))
           .mr(registration_of(buffer.segment))
+          .layout(owned.layout())
           .comp_semantic(lci::comp_semantic_t::remote)
           .tag(core_tag)();
     });

@@ -47,10 +47,14 @@ namespace {
   return guarded("LCI_sendm", [&] {
     if (checking()) check_medium(ep, rank, tag, buffer);
     require_medium(buffer.length);
-    return sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length, send_tag(*ep, space::mediums, tag),
-                                      lci::COMP_NULL_RETRY)
-                         .device(device_of(*ep))
-                         .matching_policy(ep->policy)());
+    const lci::tag_t core_tag = send_tag(*ep, space::mediums, tag);
+    const auto post = [&](const void* address) {
+      return sent(*ep, lci::post_send_x(rank, address, buffer.length, core_tag, lci::COMP_NULL_RETRY)
+                           .device(device_of(*ep))
+                           .matching_policy(ep->policy)());
+    };
+    // The core would take over a packet, which is the caller's here.
+    return LCI_UNLIKELY(may_be_packet(*ep, buffer.address)) ? post_copy(buffer, post) : post(buffer.address);
   });
 }
 
@@ -133,10 +137,12 @@ LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
     record* r = take_record(ep, record::role::issued, completion_of(completion), rank, tag, user_context);
     r->request.type = LCI_LONG;
     r->request.data.lbuffer = buffer;
+    const owned_buffer owned(*ep, buffer.address, buffer.length);
     const LCI_error_t code = post_issued(r, [&] {
       return lci::post_send_x(rank, buffer.address, buffer.length, core_tag, lci::comp_t(r))
           .device(device_of(*ep))
           .mr(registration_of(buffer.segment))
+          .layout(owned.layout())
           .matching_policy(ep->policy)();
     });
     if (code == LCI_OK) count_sent(ep->id);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/messages.hpp"
@@ -37,10 +38,12 @@ class outgoing final : public issued_vector {
   void answered(bool accepted, const void*, size_t) override {
     if (!accepted) return finish(false);
     post_pieces([this](const LCI_lbuffer_t& b, size_t i) {
+      const owned_buffer owned(ep, b.address, b.length);
       return lci::post_send_x(rank, b.address, b.length, first_tag + static_cast<uint32_t>(i), lci::comp_t(this))
           .device(ep.core)
           .matching_engine(the_world().pieces)
           .mr(registration_of(b.segment))
+          .layout(owned.layout())
           .allow_retry(false)();
     });
   }

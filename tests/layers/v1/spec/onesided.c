@@ -248,6 +248,60 @@ static void packets_sent_on(struct worker* w) {
   CHECK_OK(LCI_mbuffer_free(packet));
 }
 
+/* A packet stays the caller's with the calls that do not say otherwise: it can be sent again, and is freed once. */
+static void packets_kept(struct worker* w) {
+  enum { ROUNDS = 40, SENDS = 6, LENGTH = 1000 };
+  const int to = rank_at(1);
+  const int from = rank_at(-1);
+  struct box* box = &w->default_remote[BY_QUEUE];
+  struct box* local = &w->local[BY_QUEUE];
+  LCI_endpoint_t endpoint = w->endpoints[0][BY_QUEUE][BY_QUEUE];
+  LCI_request_t request;
+  LCI_mbuffer_t packet, spare[SENDS];
+  LCI_lbuffer_t as_long;
+  int round, i;
+  case_is("packets stay the caller's, %d times", ROUNDS);
+  for (round = 1; round <= ROUNDS; ++round) {
+    AGAIN(LCI_mbuffer_alloc(LCI_UR_DEVICE, &packet));
+    packet.length = LENGTH;
+    memcpy(packet.address, payload(LCI_RANK, (LCI_tag_t)round), LENGTH);
+    as_long.segment = LCI_SEGMENT_ALL;
+    as_long.address = packet.address;
+    as_long.length = LENGTH;
+    AGAIN(LCI_putma(endpoint, packet, to, (LCI_tag_t)round, LCI_DEFAULT_COMP_REMOTE));
+    AGAIN(LCI_putmac(endpoint, packet, to, (LCI_tag_t)round, LCI_DEFAULT_COMP_REMOTE, local->comp, NULL));
+    AGAIN(LCI_putla(endpoint, as_long, local->comp, to, (LCI_tag_t)round, LCI_DEFAULT_COMP_REMOTE, NULL));
+    for (i = 0; i < 3; ++i)
+      AGAIN(i == 2 ? LCI_recvl(endpoint, (LCI_lbuffer_t){0}, from, (LCI_tag_t)round, box->comp, NULL)
+                   : LCI_recvmn(endpoint, from, (LCI_tag_t)round, box->comp, NULL));
+    AGAIN(LCI_sendm(endpoint, packet, to, (LCI_tag_t)round));
+    AGAIN(LCI_sendmc(endpoint, packet, to, (LCI_tag_t)round, local->comp, NULL));
+    AGAIN(LCI_sendl(endpoint, as_long, to, (LCI_tag_t)round, local->comp, NULL));
+    for (i = 0; i < 4; ++i) box_wait(local, LCI_UR_DEVICE, &request, 0);
+    /* Were the packet free, it would be among these. */
+    for (i = 0; i < SENDS; ++i) {
+      AGAIN(LCI_mbuffer_alloc(LCI_UR_DEVICE, &spare[i]));
+      CHECK(spare[i].address != packet.address);
+    }
+    for (i = 0; i < SENDS; ++i) CHECK_OK(LCI_mbuffer_free(spare[i]));
+    CHECK(has_payload(packet.address, LENGTH, LCI_RANK, (LCI_tag_t)round));
+    CHECK_OK(LCI_mbuffer_free(packet));
+    for (i = 0; i < SENDS; ++i) {
+      box_wait(box, LCI_UR_DEVICE, &request, 0);
+      check_request(&request, from, (LCI_tag_t)round, NULL);
+      if (request.type == LCI_MEDIUM) {
+        CHECK(has_payload(request.data.mbuffer.address, request.data.mbuffer.length, from, (LCI_tag_t)round));
+        CHECK_OK(LCI_mbuffer_free(request.data.mbuffer));
+      } else {
+        CHECK(has_payload(request.data.lbuffer.address, request.data.lbuffer.length, from, (LCI_tag_t)round));
+        CHECK_OK(LCI_lbuffer_free(request.data.lbuffer));
+      }
+    }
+    handshake(to, from);
+    handshake(from, to);
+  }
+}
+
 /* A part of a segment, at an odd address: the bytes around it remain. */
 static void part_of_a_segment(struct worker* w) {
   const size_t offsets[] = {1, 63, 4095, 70001};
@@ -287,6 +341,7 @@ static void part_of_a_segment(struct worker* w) {
 static void special_cases(struct worker* w) {
   if (w->thread != 0) return;
   packets_sent_on(w);
+  packets_kept(w);
   part_of_a_segment(w);
 }
 
