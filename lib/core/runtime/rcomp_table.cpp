@@ -77,7 +77,7 @@ void rcomp_table::end_all_of(const comp_impl_t* comp) {
   for (const auto& [table, rcomp] : all.take(comp)) table->remove_of(comp, rcomp);
 }
 
-rcomp_table::rcomp_table() : slots_(16, &unused_) {
+rcomp_table::rcomp_table(uint32_t never_reused) : slots_(16, &unused_), never_reused_(never_reused) {
   (void)all_registrations();  // created here, where it may throw, and not first in a destructor
 }
 
@@ -135,7 +135,7 @@ void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocato
 rcomp_t rcomp_table::add(comp_impl_t* comp, allocator_base_t* allocator) {
   std::lock_guard guard(mutex_);
   slot* s = first_free_;
-  if (s == nullptr)
+  if (s == nullptr || size_ <= never_reused_)
     s = fresh();
   else
     first_free_ = s->next_free;
