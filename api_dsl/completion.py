@@ -131,8 +131,8 @@ OPERATIONS = (
        (A("n", "rcomp_t", "Number of handles."),), (a.runtime,), group=_R, result="The first of them."),
     Op("register_rcomp", "rcomp_t",
        "Registers a completion object, so that other ranks can name it by number. Ranks that register in the same "
-       "order get the same numbers, from 1 upward. COMP_NULL gets a number, too: messages to it are dropped and "
-       "counted.",
+       "order get the same numbers, from 1 upward; after 4096 registrations, if they also deregister in the same order. "
+       "COMP_NULL gets a number, too: messages to it are dropped and counted.",
        (a.comp,), (a.runtime, A("rcomp", "rcomp_t",
                                 "A reserved number to register under; 0: a new one.", "0"),
                    A("allocator", "allocator_base_t*",

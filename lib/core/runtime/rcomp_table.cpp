@@ -77,7 +77,7 @@ void rcomp_table::end_all_of(const comp_impl_t* comp) {
   for (const auto& [table, rcomp] : all.take(comp)) table->remove_of(comp, rcomp);
 }
 
-rcomp_table::rcomp_table() : slots_(16, &unused_) {
+rcomp_table::rcomp_table(uint32_t never_reused) : slots_(16, &unused_), never_reused_(never_reused) {
   (void)all_registrations();  // created here, where it may throw, and not first in a destructor
 }
 
@@ -104,6 +104,12 @@ void rcomp_table::add_free(slot* s) {
   s->next_free = nullptr;
   (first_free_ == nullptr ? first_free_ : last_free_->next_free) = s;
   last_free_ = s;
+}
+
+rcomp_table::slot* rcomp_table::next_slot() {
+  if (refused_ != nullptr) return std::exchange(refused_, nullptr);
+  if (first_free_ == nullptr || size_ <= never_reused_) return fresh();
+  return std::exchange(first_free_, first_free_->next_free);
 }
 
 rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
@@ -134,10 +140,13 @@ void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocato
 
 rcomp_t rcomp_table::add(comp_impl_t* comp, allocator_base_t* allocator) {
   std::lock_guard guard(mutex_);
-  if (first_free_ == nullptr) add_free(fresh());
-  slot* const s = first_free_;
-  publish(s, comp, allocator);  // if this throws, the next registration gets the handle, as at other ranks
-  first_free_ = s->next_free;
+  slot* const s = next_slot();
+  try {
+    publish(s, comp, allocator);
+  } catch (...) {
+    refused_ = s;
+    throw;
+  }
   return s->next;
 }
 

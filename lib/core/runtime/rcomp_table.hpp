@@ -19,14 +19,19 @@ namespace lci::core {
 
 /// Maps remote completion handles to completion objects. Does not own the objects. Thread-safe; lookup() takes no
 /// lock. A handle is an index (24 bits, from 1 in registration order) and a generation (upper 8 bits, 0 at the first
-/// use of an index), so that a handle whose registration has ended is recognised. Ranks that register and deregister
-/// in the same order get the same handles.
+/// use of an index), so that a handle whose registration has ended is recognised. The first n_never_reused registrations
+/// get new indices, so that ranks that register in the same order get the same handles, whatever the order in which
+/// their threads deregister. Beyond that, ranks must also deregister in the same order.
 class rcomp_table {
  public:
   static constexpr uint32_t index_bits = 24;
   static constexpr uint32_t index_mask = (1u << index_bits) - 1;
 
-  rcomp_table();
+  /// Programs rely on handles that do not depend on deregistrations. Few programs register more objects in their whole
+  /// life; the slots take 300 KB then.
+  static constexpr uint32_t n_never_reused = 4096;
+
+  explicit rcomp_table(uint32_t never_reused = n_never_reused);
   ~rcomp_table();
   rcomp_table(const rcomp_table&) = delete;
   rcomp_table& operator=(const rcomp_table&) = delete;
@@ -93,7 +98,8 @@ class rcomp_table {
   comp_impl_t* lookup(rcomp_t rcomp) const { return at(rcomp).comp(); }
   target find_target(rcomp_t rcomp) const { return at(rcomp).found(); }
 
-  /// Registers under the next handle: that of the slot deregistered first, else that of a new slot.
+  /// Registers under the next handle: that of a new slot while there are few slots, or no free one; else that of the
+  /// slot deregistered first.
   rcomp_t add(comp_impl_t* comp, allocator_base_t* allocator = nullptr);
   /// Registers under a handle from reserve(). Throws invalid_argument_error for any other handle.
   void add_reserved(comp_impl_t* comp, rcomp_t rcomp, allocator_base_t* allocator = nullptr);
@@ -110,6 +116,7 @@ class rcomp_table {
  private:
   slot* fresh();                    // under mutex_
   void add_free(slot* s);           // under mutex_
+  slot* next_slot();                // under mutex_
   void clear(slot* s);              // under mutex_
   slot* find(rcomp_t rcomp) const;  // under mutex_; null if `rcomp` is not the slot's current handle
   static delivery delivery_of(comp_impl_t* comp);
@@ -118,10 +125,13 @@ class rcomp_table {
   slot unused_;              // for indices without a slot of their own
   mpmc_array<slot*> slots_;  // not freed before the table, since lookup() may still read them
   std::mutex mutex_;
+  const uint32_t never_reused_;
   uint32_t size_ = 1;  // under mutex_; index 0 is never used
   // First in, first out, so that generations wrap late; under mutex_.
   slot* first_free_ = nullptr;
   slot* last_free_ = nullptr;
+  /// Of a registration that had no memory; under mutex_. The next one gets the handle, as at other ranks.
+  slot* refused_ = nullptr;
 };
 
 }  // namespace lci::core
