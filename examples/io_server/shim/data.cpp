@@ -122,21 +122,6 @@ int count_unread(int fd, int* n) {
 
 }  // namespace
 
-namespace {
-
-/// Sets *n to the number of bytes between the position and the file's end, as FIONREAD does.
-int count_unread(int fd, int* n) {
-  return with_file(fd, [=](using_file& f) {
-    int64_t size = 0;
-    if (const int error = size_of(f, &size)) return error;
-    const int64_t left = size - remote_file::position(f.file()).get();
-    *n = static_cast<int>(std::clamp<int64_t>(left, INT_MIN, INT_MAX));
-    return 0;
-  });
-}
-
-}  // namespace
-
 ssize_t read_next(int fd, void* to, size_t size) {
   size_t done = 0;
   if (with_file(fd, [&](using_file& f) {
