@@ -93,7 +93,8 @@ TEST_CASE("devices with unread messages can be freed", "[lifecycle]") {
 TEST_CASE("thousands of completion objects can be allocated and freed", "[lifecycle]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
-    const int cycles = lci_test::sanitized ? 500 : 5000;
+    const int cycles = lci_test::sanitized ? 1000 : 5000;
+    constexpr lci::rcomp_t new_numbers = 4096;  // which the first registrations get
     lci::rcomp_t largest = 0;
     for (int i = 0; i < cycles; ++i) {
       lci::comp_t all[] = {
@@ -111,7 +112,7 @@ TEST_CASE("thousands of completion objects can be allocated and freed", "[lifecy
         if (!c.is_empty()) EXPECT(c.is_empty());
       }
     }
-    EXPECT(largest <= 16);  // numbers are used again
+    EXPECT(largest <= new_numbers + 16);  // later, numbers are used again
   });
 }
 
