@@ -158,19 +158,20 @@ int leave_to(int result) {
   return result;
 }
 
+char* no_path(int error) {
+  errno = error;
+  return nullptr;
+}
+
 /// Copies a path to the caller's memory or to memory of malloc(). Returns null and sets `errno` on failure.
 char* copied(const std::string& text, char* to, size_t room, bool any_size) {
   if (to == nullptr) {
     const size_t size = any_size ? text.size() + 1 : room;
-    if (size < text.size() + 1) {
-      errno = ERANGE;
-      return nullptr;
-    }
+    if (size < text.size() + 1) return no_path(ERANGE);
     to = static_cast<char*>(std::malloc(size));
     if (to == nullptr) return nullptr;
   } else if (text.size() >= room) {
-    errno = ERANGE;
-    return nullptr;
+    return no_path(ERANGE);
   }
   return std::strcpy(to, text.c_str());
 }
@@ -292,28 +293,37 @@ IO_EXPORT int chdir(const char* path) noexcept {
 }
 IO_EXPORT int fchdir(int fd) noexcept {
   if (!is_remote(fd)) return leave_to(IO_REAL(fchdir)(fd));
-  return enter(place(outer(file_of(fd)->path()).c_str()));
+  return unless_no_memory([fd] { return enter(place(outer(file_of(fd)->path()).c_str())); }, result_of);
 }
 IO_EXPORT char* getcwd(char* to, size_t room) noexcept {
-  const auto inner = remote_cwd();
-  if (!inner) return IO_REAL(getcwd)(to, room);
-  if (to != nullptr && room == 0) {
-    errno = EINVAL;
-    return nullptr;
-  }
-  return copied(outer(*inner), to, room, room == 0);
+  return unless_no_memory(
+      [=]() -> char* {
+        const auto inner = remote_cwd();
+        if (!inner) return IO_REAL(getcwd)(to, room);
+        if (to != nullptr && room == 0) return no_path(EINVAL);
+        return copied(outer(*inner), to, room, room == 0);
+      },
+      no_path);
 }
 IO_EXPORT char* __getcwd_chk(char* to, size_t room, size_t) { return getcwd(to, room); }
 IO_EXPORT char* get_current_dir_name() noexcept {
-  const auto inner = remote_cwd();
-  return inner ? copied(outer(*inner), nullptr, 0, true) : IO_REAL(get_current_dir_name)();
+  return unless_no_memory(
+      [] {
+        const auto inner = remote_cwd();
+        return inner ? copied(outer(*inner), nullptr, 0, true) : IO_REAL(get_current_dir_name)();
+      },
+      no_path);
 }
 
 IO_EXPORT char* realpath(const char* path, char* to) noexcept {
   const place p(path);
   if (!p.remote()) return IO_REAL(realpath)(p.local(), to);
-  const std::string text = real_path(p.names_descriptor() ? outer(p.inner()).c_str() : path);
-  return text.empty() ? nullptr : copied(text, to, PATH_MAX, true);
+  return unless_no_memory(
+      [&]() -> char* {
+        const std::string text = real_path(p.names_descriptor() ? outer(p.inner()).c_str() : path);
+        return text.empty() ? nullptr : copied(text, to, PATH_MAX, true);
+      },
+      no_path);
 }
 IO_EXPORT char* __realpath_chk(const char* path, char* to, size_t) { return realpath(path, to); }
 IO_EXPORT char* canonicalize_file_name(const char* path) noexcept { return realpath(path, nullptr); }

@@ -69,7 +69,9 @@ ssize_t read_link(const place& p, char* to, size_t room) {
 
 ssize_t readlink_any(int folder, const char* path, char* to, size_t room) {
   const place p(folder, path);
-  return p.remote() ? read_link(p, to, room) : IO_REAL(readlinkat)(folder, p.local(), to, room);
+  if (!p.remote()) return IO_REAL(readlinkat)(folder, p.local(), to, room);
+  return unless_no_memory([&] { return read_link(p, to, room); },
+                          [](int error) -> ssize_t { return result_of(error); });
 }
 
 }  // namespace

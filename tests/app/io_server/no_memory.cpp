@@ -121,6 +121,22 @@ int start() {
   waitpid(child, &how, 0);
   return how == 0 ? 0 : EPROTO;
 }
+int find_real_path() {
+  char* const path = realpath("l", nullptr);
+  const int error = path == nullptr ? errno : 0;
+  std::free(path);
+  return error;
+}
+int read_link() {
+  char target[PATH_MAX];
+  return readlink("l", target, sizeof target) < 0 ? errno : 0;
+}
+int find_folder() {
+  char* const path = getcwd(nullptr, 0);
+  const int error = path == nullptr ? errno : 0;
+  std::free(path);
+  return error;
+}
 
 }  // namespace
 
@@ -129,6 +145,10 @@ int main(int, char** argv) {
   mkdir("t", 0755);
   mkdir("t/a", 0755);
   for (const char* name : {"t/f", "t/g", "t/a/f"}) close(open(name, O_CREAT | O_WRONLY, 0644));
+  if (symlink("t/f", "l") != 0) return 2;
+  sweep("realpath", find_real_path);
+  sweep("readlink", read_link);
+  sweep("getcwd", find_folder);
   sweep("scandir", scan_folder);
   sweep("nftw", [] { return walk(FTW_PHYS); });
   sweep("nftw with links", [] { return walk(0); });
