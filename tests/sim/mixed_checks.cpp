@@ -156,7 +156,7 @@ void mixed_job::check_rank_at_end(int r) {
   for (size_t i = rank.window_used; i < rank.window.size(); ++i)
     if (rank.window[i] != guard) error("a byte behind a window was written");
   for (auto& d : rank.devices) {
-    const lci::error_t e = lci::test_drained_x().runtime(rank.runtime).device(d.device)();
+    const lci::error_t e = lci::test_drained_x().runtime(rank.runtime).device(d.device).receives(false)();
     if (!e.is_done()) error("rank " + std::to_string(r) + " is not drained");
   }
   if (rank.runtime.p_impl->rejected_packets.load(std::memory_order_relaxed) != 0)

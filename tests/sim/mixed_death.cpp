@@ -29,7 +29,7 @@ bool mixed_job::settled() const {
   for (int r = 0; r < options_.ranks; ++r)
     for (const device_state& d : ranks_[r].devices) {
       if (d.failures != expected_failures(r)) return false;
-      if (!lci::test_drained_x().runtime(ranks_[r].runtime).device(d.device)().is_done()) return false;
+      if (!lci::test_drained_x().runtime(ranks_[r].runtime).device(d.device).receives(false)().is_done()) return false;
     }
   return true;
 }

@@ -126,7 +126,8 @@ void expect_health() {
     return (to_end == 0 && to_come == 0) || is_broken();
   });
   // Also after faults, the device must become drained.
-  until("afterwards, the device to be drained", [] { return lci::test_drained().is_done() || is_broken(); });
+  until("afterwards, the device to be drained",
+        [] { return lci::test_drained_x().receives(false)().is_done() || is_broken(); });
   if (is_broken()) return;
   meet();
   lci::free_comp(&received);
@@ -149,7 +150,7 @@ void expect_loss() {
     }
     fail("a post to a failed peer is accepted");
   });
-  until("the device to be drained after a failure", [] { return lci::test_drained().is_done(); });
+  until("the device to be drained after a failure", [] { return lci::test_drained_x().receives(false)().is_done(); });
 }
 
 }  // namespace sweep
