@@ -1,5 +1,6 @@
 // The functions that register and allocate memory.
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -127,26 +128,35 @@ uint64_t largest_of_all(process& p, uint64_t mine) {
   return all;
 }
 
-void* map_at(uintptr_t address, size_t size) {
+void* map_near(uintptr_t address, size_t size, int flags = 0) {
   void* const at = mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0);
-  if (at == MAP_FAILED) return nullptr;
-  if (address != 0 && at != reinterpret_cast<void*>(address)) {  // kernels before 4.17 ignore MAP_FIXED_NOREPLACE
-    munmap(at, size);
-    return nullptr;
-  }
-  return at;
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+void* map_at(uintptr_t address, size_t size) {
+  void* const at = map_near(address, size, MAP_FIXED_NOREPLACE);
+  if (at == nullptr || at == reinterpret_cast<void*>(address)) return at;
+  munmap(at, size);  // kernels before 4.17 ignore MAP_FIXED_NOREPLACE
+  return nullptr;
+}
+
+/// A random address between 16 and 64 TiB, where most programs have mapped little. 0 if the system gives no number.
+uintptr_t random_place() {
+  constexpr uintptr_t first = uintptr_t{1} << 44, page = 4096;
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) return 0;
+  return (first + number % (3 * first)) / page * page;
 }
 
 bool all_are(process& p, bool good) { return largest_of_all(p, good ? 0 : 1) == 0; }
 
-/// Maps memory at an address that is free at all processes. Node 0 proposes where its own system puts it; each next
-/// proposal is of another node.
+/// Maps memory at an address that is free at all processes. Each node proposes in turn: first where its own system puts
+/// the memory, then random places, since those of the system may lie in something large of another process each time.
 void* map_symmetric(process& p, size_t size) {
   constexpr unsigned tries = 32;
   for (unsigned i = 0; i < tries; ++i) {
     const bool proposes = p.rank == static_cast<int>(i % static_cast<unsigned>(p.size));
-    void* mine = proposes ? map_at(0, size) : nullptr;
+    void* mine = proposes ? map_near(i < static_cast<unsigned>(p.size) ? 0 : random_place(), size) : nullptr;
     const auto address = static_cast<uintptr_t>(largest_of_all(p, reinterpret_cast<uint64_t>(mine)));
     if (!proposes && address != 0) mine = map_at(address, size);
     if (all_are(p, mine != nullptr)) return mine;

@@ -1,4 +1,6 @@
 // Atomics, accumulates, indexed puts, collectives, and symmetric memory.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -198,4 +200,28 @@ TEST_CASE("symmetric memory has one address and is registered", "[operations]") 
     }
     REQUIRE(CCS_free_symmetric(at) == CCS_SUCCESS);
   }
+}
+
+TEST_CASE("symmetric memory is found where other processes have mapped what each system would choose", "[operations]") {
+  job j;
+  constexpr size_t bytes = 1 << 20, reserved = size_t{1} << 30;
+  const auto map = [](void* at, size_t size, int flags) {
+    return mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+  };
+  std::vector<uint64_t> mine(static_cast<size_t>(j.size)), places(mine.size());
+  void* const chosen = map(nullptr, bytes, 0);
+  REQUIRE(chosen != MAP_FAILED);
+  munmap(chosen, bytes);
+  mine[static_cast<size_t>(j.rank)] = reinterpret_cast<uint64_t>(chosen);
+  REQUIRE(CCS_allreduce(mine.data(), places.data(), mine.size(), CCS_UINT64, CCS_MAX) == CCS_SUCCESS);
+  std::vector<void*> taken;
+  for (size_t other = 0; other < places.size(); ++other) {
+    if (other == static_cast<size_t>(j.rank)) continue;
+    void* const at = map(reinterpret_cast<void*>(places[other] + bytes - reserved), reserved, MAP_FIXED_NOREPLACE);
+    if (at != MAP_FAILED) taken.push_back(at);
+  }
+  void* memory = nullptr;
+  REQUIRE(CCS_malloc_symmetric(bytes, &memory) == CCS_SUCCESS);
+  REQUIRE(CCS_free_symmetric(memory) == CCS_SUCCESS);
+  for (void* at : taken) munmap(at, reserved);
 }
