@@ -103,10 +103,10 @@ TEST_CASE("large active messages that wait for the receive window arrive, also i
       CHECK(lci::post_am_x(1, out.data(), out.size(), counter, rcomp).allow_retry(false).runtime(job[0])().is_posted());
     progress_without_memory(job[1], good);
     CHECK(job.until([&] { return lci::counter_get_x(counter).runtime(job[0])() == n_messages; }));
+    CHECK(job.until([&] { return lci::test_drained_x().runtime(job[1])().is_done(); }));
     int arrived = 0;
     for (lci::status_t s; (s = lci::cq_pop_x(cq).runtime(job[1])()).is_done(); ++arrived) std::free(s.buffer);
     CHECK(arrived >= n_messages - 1);  // one may be refused for lack of memory
-    CHECK(job.until([&] { return lci::test_drained_x().runtime(job[1])().is_done(); }));
     lci::free_comp_x(&counter).runtime(job[0])();
     lci::deregister_rcomp_x(rcomp).runtime(job[1])();
     lci::free_comp_x(&cq).runtime(job[1])();
