@@ -312,7 +312,8 @@ void liveness::depart(int rank, bool failed, const std::string& why) {
 }
 
 void liveness::add_departure(int rank, bool failed, const char* why, int64_t of_device) {
-  // The note is taken or the connection is closed afterwards, so nothing else would report it.
+  // The caller then discards the peer's notification, or closes the connection with the peer. So the departure would
+  // never be reported if it were not recorded here.
   insist_on_memory([&] { departures_.push_back({rank, failed, why, of_device}); });
   n_departures_.store(departures_.size(), std::memory_order_release);  // R1: pairs with A1
 }

@@ -1,4 +1,4 @@
-// A connection is made even if there is no memory for a step of its handshake.
+// Two ranks connect over TCP although allocations fail during the handshake: the attempt is repeated.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

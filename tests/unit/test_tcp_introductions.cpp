@@ -1,4 +1,5 @@
-// Calls to peers outside of the job: their ends, when the owner hangs up others meanwhile.
+// The outside TCP network reports that a connection attempt failed. The receiver of the report may then abandon other
+// attempts, also those that the same pass over the list was about to handle.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

@@ -18,14 +18,15 @@ namespace io_server {
 
 struct open_file;
 
-/// The open files that clients may share, by their numbers. Thread-safe.
+/// Open files that several clients use, e.g. a process and the child that inherited its descriptor. A client finds such
+/// a file by the random number that the first client gave it. Thread-safe.
 class shared_files {
  public:
   /// Returns null if no client has a file open by this number.
   std::shared_ptr<open_file> find(uint64_t number) const;
   /// Returns the file, or the one that another client has added by this number.
   std::shared_ptr<open_file> add(uint64_t number, const std::shared_ptr<open_file>& file);
-  /// Called by the destructor of a file that was added.
+  /// Forgets the number of a file that no client has open any more; ~open_file() calls it.
   void remove(uint64_t number);
 
  private:

@@ -72,7 +72,7 @@ int scan(DIR* d, struct dirent*** names, int (*wanted)(const struct dirent*),
   return static_cast<int>(found.size());
 }
 
-/// To return to the working folder of a call.
+/// How often nftw() tries to return to the program's working folder if there is no memory for a request.
 constexpr int most_tries = 3;
 
 using visitor = int (*)(const char*, const struct stat*, int, struct FTW*);

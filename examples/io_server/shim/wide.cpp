@@ -23,7 +23,8 @@ wint_t refuse_character(FILE* f) {
   return WEOF;
 }
 
-/// Reads one character. The encodings of locales have no state between characters.
+/// Reads the bytes of one character and converts them. The conversion starts anew for each character: glibc has no
+/// locales whose encodings keep a shift state from one character to the next.
 wint_t read_character(FILE* f) {
   mbstate_t state{};
   for (bool is_first = true;; is_first = false) {
@@ -171,10 +172,8 @@ IO_EXPORT int __vwprintf_chk(int, const wchar_t* format, va_list arguments) {
   va_start(arguments, format);                             \
   const int result = vfwprintf(stream, format, arguments); \
   va_end(arguments);                                       \
-  return result;
-IO_EXPORT int fwprintf(FILE* f, const wchar_t* format, ...){IO_PRINT(f, format)} IO_EXPORT
-    int wprintf(const wchar_t* format, ...){IO_PRINT(stdout, format)} IO_EXPORT
-    int __fwprintf_chk(FILE* f, int, const wchar_t* format, ...){IO_PRINT(f, format)} IO_EXPORT
-    int __wprintf_chk(int, const wchar_t* format, ...) {
-  IO_PRINT(stdout, format)
-}
+  return result
+IO_EXPORT int fwprintf(FILE* f, const wchar_t* format, ...) { IO_PRINT(f, format); }
+IO_EXPORT int wprintf(const wchar_t* format, ...) { IO_PRINT(stdout, format); }
+IO_EXPORT int __fwprintf_chk(FILE* f, int, const wchar_t* format, ...) { IO_PRINT(f, format); }
+IO_EXPORT int __wprintf_chk(int, const wchar_t* format, ...) { IO_PRINT(stdout, format); }

@@ -64,7 +64,8 @@ void drain(device& d, bool last) {
   }
 }
 
-/// Adds the peer to those that are told of the device's end. Without memory what waits for it ends without its answer.
+/// Adds the peer to the set of peers that this device tells that it closes. If there is no memory, the peer is not told,
+/// and the operations that wait for its answer end without one.
 void note_peer(std::set<int>& peers, int peer) {
   try {
     peers.insert(peer);

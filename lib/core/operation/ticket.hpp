@@ -118,7 +118,8 @@ inline comp_impl_t* comp_of(const operation* op) { return op->named ? ticket_of(
 /// Throws for a deadline that is NaN.
 [[noreturn]] LCI_COLD void reject_deadline(double seconds);
 
-/// Whether a deadline of so many seconds has a timer. Negative ones, and those of decades, mean that there is none.
+/// Whether an operation with a deadline in so many seconds needs a timer. A negative number means no deadline, and so
+/// does one of more than 30 years.
 inline bool has_timer(double deadline) { return deadline >= 0 && deadline < 1e9; }
 
 /// Starts the timer of a post that was accepted as `posted`. Within the life of a `timers::room`, if has_timer().

@@ -63,7 +63,8 @@ class timers {
     ticket* who;
     uint64_t serial;
   };
-  /// Removes the earliest entry if it is due at the time `at`. False: it is not, or there is none.
+  /// If the earliest deadline has passed at the time `at`, removes its entry and stores it in `due`.
+  /// Returns false if no deadline has passed.
   bool take_due(int64_t at, entry& due);
 
  private:

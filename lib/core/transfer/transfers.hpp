@@ -105,8 +105,8 @@ bool take_large_am(device& d, const receive_window::request& request);
 bool start_large_am(device& d, const receive_window::request& request);
 /// Starts the requests for which the window has room. True if there were any.
 LCI_NOINLINE bool start_waiting_requests(device& d);
-/// Refuses, as `cancelled`, the oldest request of `peer` that waits for room; of any peer if that is negative. False:
-/// none waits.
+/// Takes the oldest request to send (RTS) of `peer` that waits for room in the receive window, and answers its sender
+/// that the message is cancelled. A negative `peer` stands for all peers. Returns false if no request waits.
 LCI_COLD bool refuse_request(device& d, int peer, receive_window::request& refused);
 /// Frees the payload of an active message that only its handler has read.
 void free_payload(device& d, void* buffer, allocator_base_t* allocator);

@@ -411,7 +411,7 @@ std::string contents_of(const char* path) {
   return n < 0 ? strerrorname_np(errno) : std::string(text, static_cast<size_t>(n));
 }
 
-// Paths that name a descriptor, as /dev/stdin does.
+// A program opens /dev/stdin, /dev/fd/N or /proc/self/fd/N, where that descriptor is one of a remote file.
 void descriptors() {
   const int fd = open("named", O_CREAT | O_RDWR | O_TRUNC, 0640), input = dup(0);
   SHOW(write(fd, "contents", 8));
