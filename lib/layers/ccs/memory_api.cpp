@@ -140,12 +140,16 @@ void* map_at(uintptr_t address, size_t size) {
   return nullptr;
 }
 
-/// A random address between 16 and 64 TiB, where most programs have mapped little. 0 if the system gives no number.
-uintptr_t random_place() {
-  constexpr uintptr_t first = uintptr_t{1} << 44, page = 4096;
+/// A random address. For every other try it lies between 16 and 64 TiB, where most programs have mapped little; for the
+/// others within 1 TiB below this thread's stack, since a program that the thread sanitizer watches may map memory only
+/// there. 0 if the system gives no number.
+uintptr_t random_place(unsigned number_of_try) {
+  constexpr uintptr_t tebi = uintptr_t{1} << 40, page = 4096;
   uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number) return 0;
-  return (first + number % (3 * first)) / page * page;
+  const uintptr_t place =
+      number_of_try % 2 == 0 ? 16 * tebi + number % (48 * tebi) : reinterpret_cast<uintptr_t>(&number) - number % tebi;
+  return place / page * page;
 }
 
 bool all_are(process& p, bool good) { return largest_of_all(p, good ? 0 : 1) == 0; }
@@ -156,7 +160,7 @@ void* map_symmetric(process& p, size_t size) {
   constexpr unsigned tries = 32;
   for (unsigned i = 0; i < tries; ++i) {
     const bool proposes = p.rank == static_cast<int>(i % static_cast<unsigned>(p.size));
-    void* mine = proposes ? map_near(i < static_cast<unsigned>(p.size) ? 0 : random_place(), size) : nullptr;
+    void* mine = proposes ? map_near(i < static_cast<unsigned>(p.size) ? 0 : random_place(i), size) : nullptr;
     const auto address = static_cast<uintptr_t>(largest_of_all(p, reinterpret_cast<uint64_t>(mine)));
     if (!proposes && address != 0) mine = map_at(address, size);
     if (all_are(p, mine != nullptr)) return mine;

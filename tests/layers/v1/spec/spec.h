@@ -35,7 +35,8 @@ void give_up(const char* missing);
 LCI_error_t progress_on(LCI_device_t device);
 /* How often LCI_progress() may fail, and how often it did. */
 extern PER_RANK int failures_allowed, failures_seen;
-/* A loop that waits for `what` calls step(). It gives up after a minute and a half. */
+enum { SECONDS_OF_PATIENCE = 90 };
+/* A loop that waits for `what` calls step(). It gives up after SECONDS_OF_PATIENCE. */
 struct patience {
   unsigned long turns;
   double end;
