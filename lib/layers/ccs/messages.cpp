@@ -47,7 +47,7 @@ struct outgoing {
   size_t front, size;
 
   void assemble(std::byte* to) const {
-    if (n > 0 && to != body.bytes()) std::memcpy(to, body.words, n * sizeof *body.words);
+    if (n > 0 && to != body.bytes()) std::memcpy(to, body.words, front);
     if (data.is_contiguous()) {
       if (data.size() > 0) std::memcpy(to + front, reinterpret_cast<const void*>(data.begin()), data.size());
     } else {

@@ -20,12 +20,14 @@ struct short_body {
   /// Bytes. Messages up to this size are assembled here, from which the network copies them; larger ones in a packet.
   static constexpr size_t size = 512;
   static constexpr size_t n_words = size / sizeof(CCS_handler_arg_t);
-  static_assert(CCS_MAX_HANDLER_ARGS <= n_words);
+  static_assert(CCS_MAX_HANDLER_ARGS < n_words);
 
-  /// Takes no arguments if there are too many, see are_possible().
+  /// Takes no arguments if there are too many, see are_possible(). The word behind them may be sent as padding, so it is
+  /// set: what was on the stack before is not for peers.
   LCI_ALWAYS_INLINE inline void take_arguments(unsigned n, const CCS_handler_arg_t* from) {
     if (LCI_UNLIKELY(n > CCS_MAX_HANDLER_ARGS)) return;
     for (unsigned i = 0; i < n; ++i) words[i] = from[i];
+    words[n] = 0;
   }
   std::byte* bytes() { return reinterpret_cast<std::byte*>(words); }
 
