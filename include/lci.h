@@ -355,7 +355,7 @@ LCI_API LCI_error_t LCIX_allreducel(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI
 /* --- functions of which the specification has parameters of other types --- */
 
 LCI_API LCI_error_t LCI_queue_pop_p(LCI_comp_t* cq, LCI_request_t* request);
-/* The first request that was not filled, if any, has the flag LCI_ERR_RETRY. */
+/* The first request that was not filled, if any, has the flag LCI_ERR_RETRY, unless request_count is SIZE_MAX. */
 LCI_API LCI_error_t LCI_queue_pop_multiple_p(LCI_comp_t* cq, size_t request_count, LCI_request_t requests[],
                                              size_t return_count);
 LCI_API LCI_error_t LCI_recvm_p(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int rank, LCI_tag_t tag,
