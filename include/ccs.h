@@ -253,8 +253,9 @@ CCS_API int CCS_nointerrupt_begin(void);
 CCS_API int CCS_nointerrupt_end(void);
 
 #ifdef __cplusplus
-}
+} /* extern "C" */
 
+extern "C++" { /* because programs include this header inside of their own extern "C" */
 /* Registers a handler with ordinary parameters. */
 template <class... Args>
 inline int CCS_register_handler(CCS_context_t context, unsigned handler_id,
@@ -269,6 +270,7 @@ inline int CCS_sender_rank(CCS_token_t token, int* sender) {
   if (result == CCS_SUCCESS) *sender = static_cast<int>(node);
   return result;
 }
+} /* extern "C++" */
 #elif defined(__GNUC__)
 /* Registers a handler. The type of the function decides whether it is a variadic one. */
 #define CCS_register_handler(context, handler_id, handler_ptr)                                                       \

@@ -355,7 +355,7 @@ LCI_API LCI_error_t LCIX_allreducel(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI
 /* --- functions of which the specification has parameters of other types --- */
 
 LCI_API LCI_error_t LCI_queue_pop_p(LCI_comp_t* cq, LCI_request_t* request);
-/* The first request that was not filled, if any, has the flag LCI_ERR_RETRY. */
+/* The first request that was not filled, if any, has the flag LCI_ERR_RETRY, unless request_count is SIZE_MAX. */
 LCI_API LCI_error_t LCI_queue_pop_multiple_p(LCI_comp_t* cq, size_t request_count, LCI_request_t requests[],
                                              size_t return_count);
 LCI_API LCI_error_t LCI_recvm_p(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int rank, LCI_tag_t tag,
@@ -364,6 +364,7 @@ LCI_API LCI_error_t LCI_recvm_p(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int ra
 #ifdef __cplusplus
 } /* extern "C" */
 
+extern "C++" { /* because programs include this header inside of their own extern "C" */
 inline LCI_error_t LCI_queue_pop(LCI_comp_t* cq, LCI_request_t* request) { return LCI_queue_pop_p(cq, request); }
 inline LCI_error_t LCI_queue_pop_multiple(LCI_comp_t* cq, size_t request_count, LCI_request_t* requests,
                                           size_t return_count) {
@@ -373,6 +374,7 @@ inline LCI_error_t LCI_recvm(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int rank,
                              void* user_context) {
   return LCI_recvm_p(ep, buffer, rank, tag, completion, user_context);
 }
+} /* extern "C++" */
 #elif defined(LCI_STRICT_DOCUMENT)
 #define LCI_queue_pop LCI_queue_pop_p
 #define LCI_queue_pop_multiple LCI_queue_pop_multiple_p

@@ -214,8 +214,10 @@ ARMCI_API void derr_printf(const char* format, ...) __attribute__((format(printf
 
 #ifdef __cplusplus
 }
+extern "C++" { /* because programs include this header inside of their own extern "C" */
 /* For messages that C++ does not let the program change, such as literals. */
 inline void ARMCI_Error(const char* message, int code) { ARMCI_Error(const_cast<char*>(message), code); }
+}
 #endif
 
 #include <message.h>

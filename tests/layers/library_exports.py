@@ -34,6 +34,7 @@ class LibraryExports:
     FEWEST = 50  # names that it declares: fewer mean that the headers were not understood
     NEEDS = "liblci.so.2"  # the library of LCI on which it is built
     MAY_NEED = ()  # libraries, besides those that all may need
+    C_HEADERS = ()  # paths below include/ of headers of C
 
     def declared(self):
         """The names that the headers declare."""
@@ -46,6 +47,14 @@ class LibraryExports:
         declared = self.declared()
         self.assertGreater(len(declared), self.FEWEST)
         self.assertEqual(self.exported(), declared)
+
+    def test_programs_of_cpp_may_include_the_headers_inside_their_own_extern_c(self):
+        folder = os.path.join(os.environ["LCI_SOURCE"], "include")
+        for header in self.C_HEADERS:
+            with self.subTest(header=header):
+                options = "-I", os.path.dirname(os.path.join(folder, header))
+                program = f'extern "C" {{\n#include <{header}>\n}}\n'
+                self.assertEqual(complaints(program, folder, *options, c=(), cpp=("c++11", "c++17")), [])
 
     def test_the_library_contains_nothing_of_the_core(self):
         """It must use the bootstrap of the process's runtimes, not a copy."""

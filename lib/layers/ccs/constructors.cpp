@@ -102,7 +102,6 @@ int too_large(const char* function) {
 template <class F>
 int make(const char* function, int count, CCS_datadesc_t* newdesc, F&& f) noexcept {
   if (newdesc == nullptr) return refuse(function, "newdesc is NULL, but must be the address of a description");
-  *newdesc = CCS_DATA_NULL;
   if (count < 0) return refuse(function, "count = %d, but must be at least 0", count);
   return or_code(function, f) == CCS_SUCCESS ? CCS_SUCCESS : CCS_FAILURE;
 }

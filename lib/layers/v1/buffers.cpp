@@ -1,5 +1,6 @@
 #include "lib/layers/v1/buffers.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -51,9 +52,9 @@ LCI_error_t make_long(const char* function, LCI_device_t device, size_t size, si
   void* memory = nullptr;
   if (alignment == 0) {
     memory = std::malloc(size > 0 ? size : 1);
-  } else if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0) {
-    return fail(function, "alignment = %zu, but must be a power of two, at least %zu", alignment, sizeof(void*));
-  } else if (posix_memalign(&memory, alignment, size > 0 ? size : 1) != 0) {
+  } else if ((alignment & (alignment - 1)) != 0) {
+    return fail(function, "alignment = %zu, but must be a power of two", alignment);
+  } else if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), size > 0 ? size : 1) != 0) {
     memory = nullptr;
   }
   if (memory == nullptr)

@@ -172,6 +172,12 @@ void check_medium(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_mb
   require_buffer("buffer", buffer.address, buffer.length);
 }
 
+void check_placed(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_mbuffer_t& buffer,
+                  const LCI_mbuffer_t& remote) {
+  check_medium(endpoint, rank, tag, buffer);
+  require_buffer("remote", remote.address, remote.length);
+}
+
 void check_long(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer) {
   check_post(endpoint, rank, tag);
   require_buffer("buffer", buffer.address, buffer.length);

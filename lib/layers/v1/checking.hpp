@@ -39,6 +39,9 @@ void check_segment(LCI_segment_t segment);
 void check_post(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag);
 void check_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag);
 void check_medium(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_mbuffer_t& buffer);
+/// `remote`: memory of the target.
+void check_placed(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_mbuffer_t& buffer,
+                  const LCI_mbuffer_t& remote);
 void check_long(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer);
 void check_long_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer);
 void check_vector(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec);

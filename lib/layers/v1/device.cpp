@@ -119,6 +119,7 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
   }
   e->id_bits = tag_of_id(e->id);
   e->counts = counts_offset(e->id);
+  e->counted_before = totals_of(e->id);
   e->direct_receives = direct_receives_of(*e);
   record_created(e.get());
   w.ports.add(e.get());

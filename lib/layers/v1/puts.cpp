@@ -112,7 +112,7 @@ LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag
 LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
                      uintptr_t remote_completion) {
   return guarded("LCI_putm", [&] {
-    if (checking()) check_medium(ep, rank, tag, buffer);
+    if (checking()) check_placed(ep, rank, tag, buffer, remote);
     return put_placed(*ep, buffer, rank, tag, remote, remote_completion, false);
   });
 }
@@ -120,7 +120,7 @@ LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_
 LCI_error_t LCI_putmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
                       uintptr_t remote_completion) {
   return guarded("LCI_putmn", [&] {
-    if (checking()) check_medium(ep, rank, tag, buffer);
+    if (checking()) check_placed(ep, rank, tag, buffer, remote);
     return put_placed(*ep, buffer, rank, tag, remote, remote_completion, true);
   });
 }

@@ -84,7 +84,10 @@ extern "C" LCI_error_t LCI_queue_pop_p(LCI_comp_t* cq, LCI_request_t* request) {
 extern "C" LCI_error_t LCI_queue_pop_multiple(LCI_comp_t cq, size_t request_count, LCI_request_t* requests,
                                               size_t* return_count) {
   return guarded("LCI_queue_pop_multiple", [&] {
-    if (checking()) check_result("return_count", return_count);
+    if (checking()) {
+      check_result("return_count", return_count);
+      if (request_count > 0) check_result("requests", requests);
+    }
     *return_count = queue_of(cq).pop_many(requests, request_count);
     return LCI_OK;
   });
@@ -96,7 +99,8 @@ extern "C" LCI_error_t LCI_queue_pop_multiple_p(LCI_comp_t* cq, size_t request_c
   if (cq == nullptr) return fail("LCI_queue_pop_multiple", "cq is NULL, but must be the address of a queue's handle");
   size_t n = 0;
   const LCI_error_t code = LCI_queue_pop_multiple(*cq, request_count, requests, &n);
-  if (code == LCI_OK && n < request_count) requests[n].flag = LCI_ERR_RETRY;
+  // SIZE_MAX asks for all entries: it says nothing about the size of the array.
+  if (code == LCI_OK && n < request_count && request_count != SIZE_MAX) requests[n].flag = LCI_ERR_RETRY;
   return code;
 }
 
@@ -112,6 +116,7 @@ LCI_error_t LCI_queue_wait(LCI_comp_t cq, LCI_request_t* request) {
 
 LCI_error_t LCI_queue_wait_multiple(LCI_comp_t cq, size_t request_count, LCI_request_t requests[]) {
   return guarded("LCI_queue_wait_multiple", [&] {
+    if (checking() && request_count > 0) check_result("requests", requests);
     queue& q = queue_of(cq);
     size_t n = 0;
     const auto ready = [&] {

@@ -63,6 +63,7 @@ inline void count_delivered(unsigned id) { lci::increment_own(my_state().of_id[i
 
 struct totals {
   uint64_t sent = 0, delivered = 0;
+  totals operator-(const totals& o) const { return {sent - o.sent, delivered - o.delivered}; }
 };
 /// Sums of all threads.
 totals totals_of(unsigned id);

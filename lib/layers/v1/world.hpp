@@ -21,6 +21,7 @@
 #include "lib/layers/v1/ids.hpp"
 #include "lib/layers/v1/issued.hpp"
 #include "lib/layers/v1/storage.hpp"
+#include "lib/layers/v1/thread_state.hpp"
 
 /// Properties of endpoints.
 struct LCI_plist_s {
@@ -49,6 +50,9 @@ struct LCI_endpoint_s {
   uint32_t id_bits = 0;  ///< of tags
   uint32_t id = 0;
   uint32_t counts = 0;  ///< counts_offset(id)
+  /// Counts of messages when the endpoint was created: those of earlier endpoints with the same id, whose messages need
+  /// not all have been received.
+  v1::totals counted_before;
   lci::matching_policy_t policy = lci::matching_policy_t::rank_tag;
   /// For lci::detail::file_receive(): its `terms` of a receive by rank and tag, without rank, tag and space. 0 if
   /// receives of this endpoint must be posted by lci::post_recv().

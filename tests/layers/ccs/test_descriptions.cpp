@@ -126,6 +126,22 @@ TEST_CASE("counts and lengths of zero are legal everywhere", "[descriptions]") {
   }
 }
 
+TEST_CASE("a constructor may store its result over one of its arguments, and stores nothing when it fails",
+          "[descriptions]") {
+  CCS_datadesc_t parts[2] = {CCS_DATA32, CCS_DATA8};
+  int lengths[2] = {1, -1};
+  CCS_aint_t at[2] = {0, 8};
+  CHECK(CCS_datadesc_create_struct(2, lengths, at, parts, &parts[0]) == CCS_FAILURE);
+  CHECK(parts[0] == CCS_DATA32);
+  CHECK(CCS_datadesc_create_contiguous(-1, CCS_DATA8, &parts[0]) == CCS_FAILURE);
+  CHECK(parts[0] == CCS_DATA32);
+  lengths[1] = 3;
+  REQUIRE(CCS_datadesc_create_struct(2, lengths, at, parts, &parts[0]) == CCS_SUCCESS);
+  CHECK(CCS_datadesc_size(parts[0]) == 7);
+  CHECK(CCS_datadesc_extent(parts[0]) == 12);
+  CCS_datadesc_free(&parts[0]);
+}
+
 TEST_CASE("a description nested a thousand times describes the same bytes", "[descriptions]") {
   CCS_datadesc_t d = CCS_DATA16;
   for (int i = 0; i < 1000; ++i) {

@@ -9,6 +9,7 @@ from library_exports import LibraryExports, include
 
 class Exports(LibraryExports, unittest.TestCase):
     LIBRARY = os.environ["CCS_LIBRARY"]
+    C_HEADERS = ("ccs.h",)
 
     def declared(self):
         return set(re.findall(r"CCS_API [^;]*?\b(CCS_\w+)(?=\()", include("ccs.h")))

@@ -9,6 +9,7 @@ from library_exports import LibraryExports, complaints, include
 
 class Exports(LibraryExports, unittest.TestCase):
     LIBRARY = os.environ["LCT_LIBRARY"]
+    C_HEADERS = ("lct.h",)
 
     def declared(self):
         return set(re.findall(r"LCT_API [^;]*?\b(LCT_\w+)(?=\(|\[|;)", include("lct.h")))

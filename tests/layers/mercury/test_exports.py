@@ -17,6 +17,7 @@ def functions(mark, *headers):
 
 class Mercury(LibraryExports, unittest.TestCase):
     LIBRARY = os.environ["MERCURY_LIBRARY"]
+    C_HEADERS = ("mercury/mercury.h", "mercury/mercury_bulk.h", "mercury/mercury_proc.h", "mercury/mercury_thread_pool.h")
     NEEDS = "libna.so.2"
 
     def declared(self):

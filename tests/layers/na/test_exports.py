@@ -10,6 +10,7 @@ from library_exports import LibraryExports, include
 class Exports(LibraryExports, unittest.TestCase):
     LIBRARY = os.environ["NA_LIBRARY"]
     FEWEST = 30
+    C_HEADERS = ("mercury/na.h",)
 
     def declared(self):
         with open(os.path.join(os.environ["LCI_SOURCE"], "lib/layers/na/direct.hpp")) as f:

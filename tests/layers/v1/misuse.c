@@ -94,6 +94,10 @@ static LCI_error_t null_buffer(void) {
   LCI_mbuffer_t b = {NULL, 8};
   return LCI_sendm(LCI_UR_ENDPOINT, b, 0, 0);
 }
+static LCI_error_t put_to_null(void) {
+  LCI_mbuffer_t from = {&inside, sizeof inside}, to = {NULL, sizeof inside};
+  return LCI_putm(LCI_UR_ENDPOINT, from, 0, 0, to, LCI_DEFAULT_COMP_REMOTE);
+}
 static LCI_error_t unknown_completion(uintptr_t number) {
   LCI_error_t code = LCI_puts(LCI_UR_ENDPOINT, zero, 0, 5, number);
   if (code != LCI_OK) return code;
@@ -199,6 +203,8 @@ static LCI_error_t call(const char* name) {
   CASE("device of the library", LCI_device_free(&device));
   CASE("buffer null", null_buffer());
   CASE("result null", LCI_queue_pop(LCI_UR_CQ, NULL));
+  CASE("results null", LCI_queue_pop_multiple(LCI_UR_CQ, 1, NULL, &n));
+  CASE("awaited results null", LCI_queue_wait_multiple(LCI_UR_CQ, 1, NULL));
   CASE("comp freed", LCI_recvs(LCI_UR_ENDPOINT, 0, 0, freed_sync(), NULL));
   CASE("comp invented", LCI_recvs(LCI_UR_ENDPOINT, 0, 0, (LCI_comp_t)(uintptr_t)123456, NULL));
   CASE("comp null where allocated", LCI_recvl(LCI_UR_ENDPOINT, no_buffer, 0, 0, NULL, NULL));
@@ -217,6 +223,7 @@ static LCI_error_t call(const char* name) {
   CASE("segment freed", freed_segment());
   CASE("segment all is remote", remote_all());
   CASE("remote range", remote_range());
+  CASE("remote null", put_to_null());
   CASE("segment text", segment_text());
   CASE("iovec count", iovec_count());
   CASE("piggy-back", piggy_back());

@@ -49,6 +49,9 @@ void DOCUMENT(void) {
     CHECK_EQ(seen, 7);
   }
   CHECK_EQ(requests[3].flag, LCI_ERR_RETRY); /* the first that was not filled */
+  memset(requests, 0x77, sizeof requests);
+  CHECK_OK(LCI_queue_pop_multiple(&queue, SIZE_MAX, requests, (size_t)0)); /* may be given an array without room */
+  CHECK(requests[0].rank == 0x77777777 && requests[0].flag != LCI_ERR_RETRY);
 
   into = medium_of(buffer, sizeof buffer);
   AGAIN(LCI_recvm(endpoint, &into, LCI_RANK, 2, queue, buffer));

@@ -137,7 +137,7 @@ static void text_of_segment(void) {
 
 static void long_buffers(void) {
   const size_t sizes[] = {1, 8, 4095, 100000, 1 << 20};
-  const size_t alignments[] = {0, 8, 16, 64, 4096, 65536}; /* 0: LCI_lbuffer_alloc() */
+  const size_t alignments[] = {0, 1, 2, 8, 16, 64, 4096, 65536}; /* 0: LCI_lbuffer_alloc() */
   size_t i, k;
   for (i = 0; i < sizeof sizes / sizeof *sizes; ++i)
     for (k = 0; k < sizeof alignments / sizeof *alignments; ++k) {
