@@ -80,11 +80,11 @@ class Environment(unittest.TestCase):
                 self.refused("LCI_ATTR_BOOTSTRAP_TIMEOUT", text)
 
     def test_enumerations_accept_their_names(self):
-        for name in ("none", "shm", "sim", "SHM"):
+        for name in ("auto", "shm", "sim", "SHM"):
             self.assertEqual(self.value("backend", LCI_ATTR_BACKEND=name),
                              f"{name.lower()} (environment)")
         message = self.refused("LCI_ATTR_BACKEND", "udp")
-        for name in ("none", "ibv", "ofi", "tcp", "shm", "sim"):
+        for name in ("auto", "ibv", "ofi", "tcp", "shm", "sim"):
             self.assertIn(name, message)
         self.refused("LCI_ATTR_BACKEND", "1")
 
