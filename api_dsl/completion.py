@@ -132,7 +132,8 @@ OPERATIONS = (
     Op("register_rcomp", "rcomp_t",
        "Registers a completion object, so that other ranks can name it by number. Ranks that register in the same "
        "order get the same numbers, from 1 upward; after 4096 registrations, if they also deregister in the same order. "
-       "COMP_NULL gets a number, too: messages to it are dropped and counted.",
+       "COMP_NULL gets a number, too: messages to it are dropped. So are messages that arrive before the "
+       "registration: a barrier after it ensures that none does.",
        (a.comp,), (a.runtime, A("rcomp", "rcomp_t",
                                 "A reserved number to register under; 0: a new one.", "0"),
                    A("allocator", "allocator_base_t*",
@@ -142,11 +143,11 @@ OPERATIONS = (
                      source="ours")),
        source="3.2.3", group=_R, result="The number. Other ranks need it to post to the object."),
     Op("deregister_rcomp", "void",
-       "Ends a registration; messages that still name its number are dropped and counted.",
+       "Ends a registration; messages that still name its number are dropped.",
        (A("rcomp", "rcomp_t", "The number."),), (a.runtime,), source="3.2.3", group=_R),
     Op("set_undelivered", "void",
        "Sets the object that is signalled for each message, and each signal of a put or a get, to a handle that is not "
-       "registered. The message is dropped and counted all the same. The status has error `fatal`, the sender as rank, "
+       "registered. The message is dropped all the same. The status has error `fatal`, the sender as rank, "
        "size, tag, no buffer, and the handle as user_context. The object must be replaced before it is freed.",
        (A("comp", "comp_t", "The object; empty: none.", may_be_empty=True),), (a.runtime,), source="ours", group=_R),
 )

@@ -62,7 +62,7 @@ OPERATIONS = (
        (a.runtime,), group=_G),
     Op("get_allocator", "allocator_base_t*",
        "Returns the allocator of buffers in which active messages are delivered.", (),
-       (a.runtime,), group=_G, result="The allocator; null: malloc and free."),
+       (a.runtime,), group=_G, result="The allocator; without one of the program, `g_allocator_default`."),
     _getter("get_default_net_context", "net_context_t", "net context"),
     _getter("get_default_device", "device_t", "device"),
     Op("get_default_endpoint", "endpoint_t", "Returns the device's default endpoint.", (),

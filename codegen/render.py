@@ -96,6 +96,9 @@ class _Filters:
             value = int(a.default, 0)
             names = {v.value: name for name, v in self.flag_names(a)} if a.flags else {}
             return "none" if a.flags and value == 0 else names.get(value, str(value))
+        enum = self.model.enums.get(a.type)
+        if enum is not None:
+            return {v.name: v.also or v.name for v in enum.values}[a.default]
         return a.default
 
     def is_parsed(self, e):
@@ -109,7 +112,7 @@ class _Filters:
             return []
         if not enum.flags:
             return [(name, f"{enum.name}::{v.name}")
-                    for v in enum.values if not v.marker for name in (v.name, v.also) if name]
+                    for v in enum.values if not v.marker for name in (v.also, v.name) if name]
         return [("none", "0")] + [(name, v.name) for name, v in self.flag_names(a)]
 
     def flag_names(self, a):

@@ -18,6 +18,12 @@
 // lci/cpp20.hpp.
 #pragma once
 
+#ifndef __cplusplus
+#error "lci.hpp needs C++17: compile this file as C++; lci.h is the C interface, that of LCI v1.7"
+#elif __cplusplus < 201703L
+#error "lci.hpp needs C++17: compile with -std=c++17"
+#endif
+
 #include "lci/attributes.hpp"
 #include "lci/completion.hpp"
 #include "lci/config.hpp"

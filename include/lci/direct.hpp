@@ -96,7 +96,7 @@ template <class Args>
 LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const Args& a, size_t size) {
   if (a.rmr.place() != d.shared_place || static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
       a.remote_disp > a.rmr.size() || size > a.rmr.size() - a.remote_disp ||
-      d.not_plain.load(std::memory_order_acquire) != 0)  // as backlog.empty()
+      d.not_plain.load(std::memory_order_acquire) != 0)  // acquire: see goes_directly()
     return nullptr;
   const heap_window* w = d.heaps[a.rank].load(std::memory_order_acquire);  // A1
   if (w == nullptr) return nullptr;
@@ -130,12 +130,13 @@ LCI_ALWAYS_INLINE inline bool is_usual(const Args& a) {
          a.packet_pool.is_empty() && a.endpoint.is_empty() && a.local_buffer != nullptr && (a.tag >> 32) == 0;
 }
 
-/// Whether it can be given to the network without further checks.
+/// Whether it can be given to the network without further checks. The acquire of `not_plain` is for the bit that the
+/// device clears when its backlog has become empty: this message then follows all that were in the backlog.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool goes_directly(const device_front& d, const Args& a) {
   return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) && a.size < d.direct_end &&
          reinterpret_cast<uintptr_t>(a.local_buffer) - d.packets >= d.packets_size &&
-         d.not_plain.load(std::memory_order_acquire) == 0;  // as backlog.empty()
+         d.not_plain.load(std::memory_order_acquire) == 0;
 }
 
 // The functions below return false if they have done nothing.

@@ -194,7 +194,11 @@ void warn_of_unknown_variables(const std::vector<option>& table, const std::vect
                                       [&](const variable& v) { return v.prefix && name.starts_with(v.name); });
     if (is_known) continue;
     std::string text = std::string(name) + " has no effect: LCI has no such variable";
-    if (const char* meant = nearest(name, known)) text += "; did you mean " + std::string(meant) + "?";
+    const char* meant = nearest(name, known);
+    const std::string attribute = "LCI_ATTR_" + std::string(name.substr(4));  // LCI_BACKEND stands for LCI_ATTR_BACKEND
+    for (const char* each : known)
+      if (attribute == each) meant = each;
+    if (meant != nullptr) text += "; did you mean " + std::string(meant) + "?";
     log_warning(text);
   }
 }

@@ -2,11 +2,13 @@
 
 #include <sched.h>
 
+#include <cstdio>
 #include <mutex>
 #include <string>
 #include <utility>
 
 #include "lib/base/check.hpp"
+#include "lib/base/log.hpp"
 #include "lib/concurrent/parking.hpp"
 
 namespace lci::core {
@@ -264,6 +266,19 @@ void graph::finish() {
   if (before & asleep) os_futex::wake_all(&state_);
 }
 
+namespace {
+
+/// A run that misuse has ended is over only when its outstanding nodes have ended. They may wait for messages that
+/// nobody sends any more, so the program may never get the exception from graph_test().
+void warn_of_misuse(const char* text) noexcept {
+  char line[512];
+  std::snprintf(line, sizeof line,
+                "a node of a graph has failed: %s; the graph ends when its outstanding nodes have ended", text);
+  log_warning(line);
+}
+
+}  // namespace
+
 // Only the first failure is stored: later ones may be its consequence.
 void graph::fail(int rank, errorcode_t why, std::exception_ptr thrown) {
   std::lock_guard guard(failure_lock_);
@@ -279,6 +294,9 @@ void graph::fail_by_exception() {
     throw;
   } catch (const peer_failure_error& e) {
     fail(e.failed_rank(), errorcode_t::fatal, std::current_exception());
+  } catch (const invalid_argument_error& e) {
+    if (!failed_.load(std::memory_order_relaxed)) warn_of_misuse(e.what());
+    fail(-1, errorcode_t::fatal, std::current_exception());
   } catch (...) {
     fail(-1, errorcode_t::fatal, std::current_exception());
   }

@@ -33,7 +33,7 @@ std::string value_of(const std::vector<option_info_t>& options, const std::strin
 }
 
 std::vector<facility> list_fabrics(const std::string& wanted, const std::string& provider) {
-  const bool automatic = wanted == to_string(attr_backend_t::none);
+  const bool automatic = wanted == "auto";
   net_context_attr_t attr;
   attr.ofi_provider_name = provider;
   std::vector<facility> all;

@@ -139,7 +139,9 @@ void device::throw_refused(const net_op& op, int error) const {
                 context_.pid_of(op.peer), op.segments[0].size, static_cast<unsigned long long>(op.remote_addr));
   const std::string text =
       where + std::string(std::strerror(error)) +
-      (error == EFAULT ? "; the memory must stay mapped at both ranks" : "; LCI_ATTR_SHM_CMA=0 does without this call");
+      (error == EFAULT ? "; the memory must stay mapped at both ranks, and the rmr of a put or get must be of the rank "
+                         "that the post names"
+                       : "; LCI_ATTR_SHM_CMA=0 does without this call");
   if (error == EPERM || error == EACCES || error == ENOSYS) throw access_denied_error(text);
   throw resource_error(text);
 }

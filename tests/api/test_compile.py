@@ -140,6 +140,15 @@ class Compile(unittest.TestCase):
                     result = compile_text(compiler, path.read_text(), *STRICT, "-fsyntax-only")
                     self.assertEqual(result.returncode, 0, result.stderr)
 
+    def test_another_language_or_an_older_standard_gets_an_error_that_names_the_remedy(self):
+        for compiler in COMPILERS:
+            for language, option, remedy in (("c", "-std=c11", "compile this file as C++"),
+                                             ("c++", "-std=c++14", "compile with -std=c++17")):
+                with self.subTest(compiler=compiler, language=language, option=option):
+                    result = compile_text(compiler, "#include <lci.hpp>\n", option, "-fsyntax-only", language=language)
+                    self.assertNotEqual(result.returncode, 0)
+                    self.assertIn(remedy, result.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -80,11 +80,11 @@ class Environment(unittest.TestCase):
                 self.refused("LCI_ATTR_BOOTSTRAP_TIMEOUT", text)
 
     def test_enumerations_accept_their_names(self):
-        for name in ("none", "shm", "sim", "SHM"):
+        for name in ("auto", "shm", "sim", "SHM"):
             self.assertEqual(self.value("backend", LCI_ATTR_BACKEND=name),
                              f"{name.lower()} (environment)")
         message = self.refused("LCI_ATTR_BACKEND", "udp")
-        for name in ("none", "ibv", "ofi", "tcp", "shm", "sim"):
+        for name in ("auto", "ibv", "ofi", "tcp", "shm", "sim"):
             self.assertIn(name, message)
         self.refused("LCI_ATTR_BACKEND", "1")
 
@@ -138,6 +138,18 @@ class Environment(unittest.TestCase):
         self.assertIn("LCI_ATTR_NPACKET ", result.stderr)
         self.assertIn("did you mean LCI_ATTR_NPACKETS?", result.stderr)
         self.assertIn("npackets=65536 (built-in)", result.stdout)
+
+    def test_an_attribute_without_its_prefix_is_recognised(self):
+        result = run(LCI_BACKEND="shm")
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertIn("did you mean LCI_ATTR_BACKEND?", result.stderr)
+
+    def test_a_network_that_does_not_exist_is_refused_with_the_default_by_its_name(self):
+        text = self.refused("LCI_ATTR_BACKEND", "infiniband")
+        self.assertIn("one of auto,", text)
+        self.assertIn("unset it for auto", text)
+        self.assertEqual(self.value("backend"), "auto (built-in)")
+        self.assertEqual(self.value("backend", LCI_ATTR_BACKEND="none"), "auto (environment)")
 
     def test_a_name_unlike_all_others_gets_no_suggestion(self):
         result = run(LCI_SOMETHING_ELSE_ALTOGETHER="5")

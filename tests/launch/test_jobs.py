@@ -232,6 +232,12 @@ class Arguments(LaunchTest):
             self.assertEqual(result.stdout.strip().replace('[0] ', ''),
                              '-n,3,--timeout,--,,[a,b],x y,')
 
+    def test_np_is_n_before_options_with_values_only(self):
+        for words in (['-np', 2], ['--label', '-np', 2], ['-np', 1, 'true', ':', '-np', 2]):
+            result = lcirun(*words, 'printf', '%s,', '-np', '3')
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(result.stdout.count('-np,3,'), 2, result.stdout)
+
     def test_invalid_command_lines_are_refused(self):
         for words, text in (
                 ([], '-n'),

@@ -138,9 +138,17 @@ void free_in_the_wrong_order() {
   expect(!refusal([&] { lci::free_packet_pool(&pool); }).empty(), "a packet pool can't be freed after its runtime");
 }
 
+void end_once_too_often() {
+  lci::g_runtime_init();
+  lci::g_runtime_fina();
+  const std::string text = refusal([] { lci::g_runtime_fina(); });
+  expect(text.rfind("g_runtime_fina: ", 0) == 0, "a g_runtime_fina without its g_runtime_init is refused by name");
+}
+
 }  // namespace
 
 int main() {
+  end_once_too_often();
   start_four_times_at_once();
   free_in_a_handler();
   free_while_another_thread_makes_progress();

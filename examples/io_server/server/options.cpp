@@ -11,6 +11,9 @@ server_options parse_options(int argc, char** argv) {
       "Serves the files of a folder to programs that run with liblci_io_shim.so preloaded.\n"
       "Prints the address for IOD_SERVER, then serves until it gets SIGTERM or SIGINT.\n",
       "lci_iod");
+  app.failure_message([](const CLI::App*, const CLI::Error& e) {
+    return std::string("lci_iod: ") + e.what() + "\nUsage: lci_iod [OPTIONS] root   (lci_iod --help)\n";
+  });
   app.add_option("root", o.root, "Folder to serve; no path of a client leads out of it")
       ->required()
       ->check(CLI::ExistingDirectory);
@@ -34,7 +37,7 @@ server_options parse_options(int argc, char** argv) {
     app.parse(argc, argv);
     if (o.auth == "secret" && o.key_file.empty()) throw CLI::ValidationError("--auth secret needs a --key-file");
   } catch (const CLI::ParseError& e) {
-    std::exit(app.exit(e));
+    std::exit(app.exit(e) == 0 ? 0 : 2);
   }
   return o;
 }

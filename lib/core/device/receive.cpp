@@ -3,10 +3,12 @@
 #include "lib/base/copy_bytes.hpp"
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
 #include "lib/base/copy_small.hpp"
+#include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/base/race_detector.hpp"
 #include "lib/comp/handler.hpp"
@@ -25,10 +27,26 @@ namespace lci::core {
 
 void count_rejected(device& d) { d.rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
 
+namespace {
+
+/// In the checking mode, since the sender of a small message can't learn that it was dropped, and waits for an effect.
+void warn_of_undelivered(device& d, rcomp_t handle, int peer, size_t size) {
+  if (!d.rt.attr.check || d.rt.has_warned_of_undelivered.exchange(true, std::memory_order_relaxed)) return;
+  char line[400];
+  std::snprintf(line, sizeof line,
+                "check: rank %d has dropped a message of %zu bytes from rank %d, since its remote completion handle %u "
+                "is not registered there; a barrier() between register_rcomp() and the first post ensures that it is. "
+                "Further messages are dropped without a warning",
+                d.rt.rank(), size, peer, handle);
+  log_warning(line);
+}
+
+}  // namespace
+
 void report_undelivered(device& d, rcomp_t handle, int peer, tag_t tag, size_t size) {
   // A1: pairs with R1 in set_undelivered().
   comp_impl_t* const comp = d.rt.undelivered.load(std::memory_order_acquire);
-  if (comp == nullptr) return;
+  if (comp == nullptr) return warn_of_undelivered(d, handle, peer, size);
   status_t s = arrived_status(peer, nullptr, size, tag);
   s.error = errorcode_t::fatal;
   s.user_context = reinterpret_cast<void*>(static_cast<uintptr_t>(handle));

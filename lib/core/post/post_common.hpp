@@ -98,14 +98,15 @@ void register_buffer(device& d, operation* op, const Args& a) {
 template <class Args>
 LCI_COLD void reject_common(const char* what, const device& d, const Args& a) {
   if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
-    throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_peers - 1));
+    throw_invalid(what, "rank", std::to_string(a.rank) + (a.rank == ANY_SOURCE ? " (ANY_SOURCE)" : ""),
+                  "0.." + std::to_string(d.n_peers - 1));
   if (a.local_buffer == nullptr && a.size != 0)
     throw_invalid(what, "local_buffer", "nullptr", "an address",
                   "only messages of 0 bytes may have none (size = " + std::to_string(a.size) + ")");
   if (!is_possible(a.size)) reject_size(what, a.size);
   if (a.tag > max_tag)
-    throw_invalid(what, "tag", std::to_string(a.tag), "0.." + std::to_string(max_tag),
-                  "see the runtime's attribute max_tag");
+    throw_invalid(what, "tag", std::to_string(a.tag) + (a.tag == ANY_TAG ? " (ANY_TAG)" : ""),
+                  "0.." + std::to_string(max_tag), "see the runtime's attribute max_tag");
 }
 
 /// The argument checks of every operation, in four compares.

@@ -86,6 +86,8 @@ class runtime : public object_memory<runtime, false> {
 
   /// The program's; signalled for messages to handles that are not registered. Null: none.
   std::atomic<comp_impl_t*> undelivered{nullptr};
+  /// Whether the checking mode has reported such a message. Thread-safe.
+  std::atomic<bool> has_warned_of_undelivered{false};
 
   std::unique_ptr<tracer> trace;  // null: no trace
   watched_comps watched;  // not the device's, since a receive may outlive the device that it was posted to; thread-safe
@@ -158,8 +160,5 @@ class runtime : public object_memory<runtime, false> {
 
 /// The process's default runtime; empty if there is none.
 inline std::atomic<runtime*> g_default_runtime{nullptr};
-
-/// The process's default runtime. Throws invalid_argument_error if there is none.
-runtime_t default_runtime();
 
 }  // namespace lci::core

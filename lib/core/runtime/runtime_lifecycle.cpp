@@ -152,14 +152,6 @@ void require_outside_of_handlers(const char* operation) {
 
 }  // namespace
 
-runtime_t default_runtime() {
-  runtime* rt = g_default_runtime.load(std::memory_order_acquire);
-  if (LCI_UNLIKELY(rt == nullptr))
-    throw_invalid("operation", "runtime", "empty", "given while there is no default runtime",
-                  "call g_runtime_init() first, or pass .runtime(...)");
-  return rt;
-}
-
 runtime_t alloc_runtime(alloc_runtime_args& a) { return start("alloc_runtime", a.attr, net_attr_of(a.device_name)); }
 
 void free_runtime(free_runtime_args& a) {
@@ -197,7 +189,10 @@ runtime_t g_runtime_init(g_runtime_init_args& a) {
 void g_runtime_fina(g_runtime_fina_args&) {
   require_outside_of_handlers("g_runtime_fina");
   std::lock_guard guard(g_default_mutex);
-  const runtime_t rt = default_runtime();
+  const runtime_t rt = g_default_runtime.load(std::memory_order_acquire);
+  if (rt.is_empty())
+    throw_invalid("g_runtime_fina", "default runtime", "none", "one from g_runtime_init()",
+                  "each call of g_runtime_init() is undone by one call of g_runtime_fina()");
   if (g_default_users > 1) {
     --g_default_users;
     return;

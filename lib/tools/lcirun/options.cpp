@@ -46,7 +46,7 @@ std::string assignment(const std::string& word) {
 }
 
 void declare_part(CLI::App& app, program_part& part, words_of_options& words) {
-  app.add_option("-n,--ranks", part.ranks, "how many ranks to start (with --hosts: all slots)")
+  app.add_option("-n,--ranks", part.ranks, "how many ranks to start (with --hosts: all slots); -np N is the same")
       ->check(CLI::Range(1, most_ranks))
       ->type_name("N");
   app.add_option("--env", words.env, "set a variable for the ranks, or pass one on to other hosts")
@@ -168,6 +168,15 @@ void take_rest(launch_options& options, const words_of_options& words) {
 /// The words in the order that CLI11 expects: last first.
 std::vector<std::string> reversed(const std::vector<std::string>& words) { return {words.rbegin(), words.rend()}; }
 
+/// Replaces `-np`, as launchers of MPI call the option, by `-n` where only options without a value stand before it.
+/// Elsewhere it may be a value, or an argument of the program.
+void accept_np(std::vector<std::string>& words) {
+  for (std::string& word : words) {
+    if (word == "-np") word = "-n";
+    if (word.rfind('-', 0) != 0 || word == "-n") return;
+  }
+}
+
 /// The parts of an MPMD job. A lone `:` is a separator only if `-n` follows: else it is a program's argument.
 std::vector<std::vector<std::string>> parts_of(int argc, char** argv) {
   std::vector<std::vector<std::string>> parts(1);
@@ -179,6 +188,7 @@ std::vector<std::vector<std::string>> parts_of(int argc, char** argv) {
       parts.back().emplace_back(argv[i]);
     }
   }
+  for (std::vector<std::string>& part : parts) accept_np(part);
   return parts;
 }
 

@@ -129,6 +129,9 @@ class CommandLine(unittest.TestCase):
                 done = self.run_server(*arguments)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertNotEqual(done.stderr, '')
+                if '--listen' not in arguments:  # refused later, by the library
+                    self.assertEqual(done.returncode, 2)
+                    self.assertTrue(done.stderr.startswith('lci_iod: '), done.stderr)
 
 
 if __name__ == '__main__':
