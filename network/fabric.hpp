@@ -216,12 +216,12 @@ class external_peer_book {
   int capacity() const { return capacity_; }  ///< how many ids there are
   bool accepts_external_peers() const { return accepts_external_peers_; }
 
-  /// Allocates an id for a connection that is about to be made; -1 if all are in use.
+  /// Allocates an id for a connection that is about to be made; -1 if all are in use. Throws std::bad_alloc.
   virtual int admit() = 0;
   /// The connection is established: the program may now post to the id.
   virtual void on_connected(int peer) = 0;
   /// The connection has ended, all devices have reported it, and nothing more will arrive from it.
-  virtual void retire(int peer, departure how) = 0;
+  virtual void retire(int peer, departure how) noexcept = 0;
 
  protected:
   external_peer_book(int first, int capacity, bool accepts)

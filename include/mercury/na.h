@@ -102,7 +102,7 @@ extern "C" {
 /* Joins the network that `info_string` names: "protocol://host:port" or "plugin+protocol://host:port" with the plugins
  * bmi, mpi, ssm, na and the protocols tcp, ib, sm, shm, static, dynamic; host and port may be left out; "self" needs no
  * network. With `listen`, clients find this process at that port, 0 or none being a free one; NA_Addr_to_string() of
- * the own address tells which. NULL on failure. */
+ * the own address tells which. NULL on failure, with errno EINVAL if `info_string` is malformed, else EIO. */
 NA_EXPORT na_class_t* NA_Initialize(const char* info_string, na_bool_t listen) NA_WARN_UNUSED_RESULT;
 
 /* Disconnects all peers, and frees the class. NA_PROTOCOL_ERROR if a context has not been destroyed. Outstanding

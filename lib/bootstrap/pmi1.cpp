@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <optional>
 
 #include "lci/errors.hpp"
@@ -83,8 +84,8 @@ class pmi1_bootstrap final : public bootstrap {
       channel_->set_timeout(timeout_ > 0 ? std::min(timeout_, 5.0) : 5.0);
       channel_->send("cmd=finalize\n");
       channel_->receive();
-    } catch (const bootstrap_error&) {
-      // The launcher has ended or is ending: there is nothing to finalize.
+    } catch (const std::exception&) {
+      // The launcher has ended or is ending: there is nothing to finalize. Or this rank has no memory to do it.
     }
   }
 
@@ -167,8 +168,8 @@ class pmi1_bootstrap final : public bootstrap {
         channel_->set_timeout(timeout_ > 0 ? std::min(timeout_, 5.0) : 5.0);
         channel_->send("cmd=abort exitcode=" + std::to_string(code) + "\n");
       }
-    } catch (const bootstrap_error&) {
-      // The launcher is gone: exit without it.
+    } catch (const std::exception&) {
+      // The launcher is gone, or there is no memory to notify it: exit without it.
     }
     _exit(code);
   }

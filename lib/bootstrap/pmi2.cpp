@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 
 #include "lci/errors.hpp"
 #include "lib/base/loaded_library.hpp"
@@ -98,8 +99,8 @@ class pmi2_bootstrap final : public bootstrap {
     try {
       calls_.set_timeout(5);
       call("PMI2_Finalize", [f = library_.finalize](answer& r) { r.rc = f(); });
-    } catch (const bootstrap_error&) {
-      // The launcher has ended or is ending: there is nothing to finalize.
+    } catch (const std::exception&) {
+      // The launcher has ended or is ending: there is nothing to finalize. Or this rank has no memory to do it.
     }
   }
 
@@ -158,8 +159,8 @@ class pmi2_bootstrap final : public bootstrap {
         calls_.set_timeout(5);
         call("PMI2_Abort", [f = library_.abort, message](answer& r) { f(1, message.c_str()); });
       }
-    } catch (const bootstrap_error&) {
-      // The launcher is gone: exit without it.
+    } catch (const std::exception&) {
+      // The launcher is gone, or there is no memory to notify it: exit without it.
     }
     _exit(code);
   }

@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 
 #include "lci/errors.hpp"
 #include "lib/base/loaded_library.hpp"
@@ -101,8 +102,8 @@ class pmix_bootstrap final : public bootstrap {
     try {
       calls_.set_timeout(5);
       call("PMIx_Finalize", [f = library_.finalize](answer& a) { a.status = f(nullptr, 0); });
-    } catch (const bootstrap_error&) {
-      // The launcher has ended or is ending: there is nothing to finalize.
+    } catch (const std::exception&) {
+      // The launcher has ended or is ending: there is nothing to finalize. Or this rank has no memory to do it.
     }
   }
 
@@ -161,8 +162,8 @@ class pmix_bootstrap final : public bootstrap {
         call("PMIx_Abort",
              [f = library_.abort, code, message](answer& a) { a.status = f(code, message.c_str(), nullptr, 0); });
       }
-    } catch (const bootstrap_error&) {
-      // The launcher is gone: exit without it.
+    } catch (const std::exception&) {
+      // The launcher is gone, or there is no memory to notify it: exit without it.
     }
     _exit(code);
   }

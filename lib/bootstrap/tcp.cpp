@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -104,10 +105,13 @@ class tcp_bootstrap final : public bootstrap {
   }
 
   ~tcp_bootstrap() override {
-    if (session_.usable()) {
-      client_->send(tcp::kind::close, {});
-    } else {
-      abandon();
+    try {
+      if (session_.usable())
+        client_->send(tcp::kind::close, {});
+      else
+        abandon();
+    } catch (const std::exception&) {
+      // The root does not read, or this rank has no memory: the end of the connection has to do.
     }
   }
 
@@ -191,8 +195,8 @@ class tcp_bootstrap final : public bootstrap {
         while (client_->receive().what != tcp::kind::abort) {
         }
       }
-    } catch (const bootstrap_error&) {
-      // The root is gone: exit without it.
+    } catch (const std::exception&) {
+      // The root is gone, or there is no memory to notify it: exit without it.
     }
     _exit(code);
   }

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "lci/errors.hpp"
 #include "lib/base/memory.hpp"
@@ -22,7 +24,12 @@ constexpr double time_for_the_root = 5;  // seconds
 
 client::client(socket_fd fd, std::string name, double timeout)
     : fd_(std::move(fd)), name_(std::move(name)), timeout_(timeout) {
-  thread_ = quiet_thread("lci-tcp-client", [this] { read_all(); });
+  // What the thread needs to say how it has ended is allocated here.
+  thread_ =
+      quiet_thread("lci-tcp-client",
+                   [this, over = "the root of the job at " + name_ + " (rank 0) has ended or closed the connection",
+                    no_memory = "there is no memory for a message of the root of the job at " + name_ +
+                                " (rank 0)"]() mutable { read_all(std::move(over), std::move(no_memory)); });
 }
 
 client::~client() {
@@ -30,9 +37,20 @@ client::~client() {
   thread_.join();
 }
 
-void client::read_all() {
+void client::read_all(std::string over, std::string no_memory) {
+  bool short_of_memory = false;
+  try {
+    read_frames(over);
+  } catch (const std::bad_alloc&) {
+    short_of_memory = true;
+  }
+  std::lock_guard guard(mutex_);
+  ended_.swap(short_of_memory ? no_memory : over);
+  changed_.notify_all();
+}
+
+void client::read_frames(std::string& over) {
   frame_buffer in;
-  std::string why = "the root of the job at " + name_ + " (rank 0) has ended or closed the connection";
   char bytes[65536];
   for (;;) {
     const ssize_t n = recv(fd_.get(), bytes, sizeof bytes, 0);
@@ -42,22 +60,24 @@ void client::read_all() {
       poll(&p, 1, -1);
       continue;
     }
-    if (n <= 0) {
-      if (n < 0) why += std::string(": ") + strerror(errno);
-      break;
+    if (n < 0 && lacks_memory(errno)) {
+      await_memory();
+      continue;
     }
-    in.append(bytes, static_cast<size_t>(n));
+    if (n <= 0) {
+      if (n < 0) over += std::string(": ") + strerror(errno);
+      return;
+    }
+    insist_on_memory([&] { in.append(bytes, static_cast<size_t>(n)); });
     frame f;
-    auto state = in.next(f, max_body);
-    for (; state == frame_buffer::state::whole; state = in.next(f, max_body)) deliver(std::move(f));
+    const auto next = [&] { return insist_on_memory([&] { return in.next(f, max_body); }); };
+    auto state = next();
+    for (; state == frame_buffer::state::whole; state = next()) deliver(std::move(f));
     if (state == frame_buffer::state::garbage) {
-      why = "what answers at " + name_ + " sent bytes that are no frame: it is not the root of an LCI job";
-      break;
+      over = "what answers at " + name_ + " sent bytes that are no frame: it is not the root of an LCI job";
+      return;
     }
   }
-  std::lock_guard guard(mutex_);
-  ended_ = why;
-  changed_.notify_all();
 }
 
 void client::deliver(frame f) {
@@ -71,7 +91,7 @@ void client::deliver(frame f) {
     }
   }
   std::lock_guard guard(mutex_);
-  frames_.push_back(std::move(f));
+  insist_on_memory([&] { frames_.push_back(std::move(f)); });
   changed_.notify_all();
 }
 

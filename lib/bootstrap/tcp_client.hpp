@@ -35,7 +35,10 @@ class client {
   void expect_abort() { expecting_abort_.store(true, std::memory_order_relaxed); }
 
  private:
-  void read_all();
+  /// The thread. `over`, `no_memory`: why the connection has ended if nothing else is known, or for want of memory.
+  void read_all(std::string over, std::string no_memory);
+  /// Reads until the connection ends; adds the reason to `over`.
+  void read_frames(std::string& over);
   void deliver(frame f);
   frame expect(kind what);
 

@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "lci/errors.hpp"
+#include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/quiet_thread.hpp"
 #include "lib/bootstrap/limits.hpp"
 #include "lib/bootstrap/pmi1_wire.hpp"
@@ -68,6 +71,17 @@ root::~root() {
 }
 
 void root::serve() {
+  try {
+    serve_until_stopped();
+  } catch (const std::bad_alloc&) {
+    // No rank may wait for an answer that this thread can't give: without a connection all of them throw.
+    log_warning("the root of a tcp bootstrap has no memory, and closes the connections of all ranks");
+    members_.clear();
+    listener_ = socket_fd();
+  }
+}
+
+void root::serve_until_stopped() {
   bool listening = true;
   clock::time_point end{};
   for (;;) {
@@ -121,13 +135,15 @@ void root::accept_all() {
     const int one = 1;
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
-    auto m = std::make_unique<member>();
-    m->from = address_text(address);
-    m->join_end = clock::now() + join_time;
     const int number = fd.get();
-    m->fd = std::move(fd);
+    member& m = insist_on_memory([&]() -> member& {
+      auto made = std::make_unique<member>();
+      made->from = address_text(address);
+      return *members_.emplace(number, std::move(made)).first->second;
+    });
+    m.join_end = clock::now() + join_time;
+    m.fd = std::move(fd);
     add(events_.get(), number);
-    members_[number] = std::move(m);
   }
 }
 
@@ -138,11 +154,12 @@ void root::attend(member& m, uint32_t events) {
     const ssize_t n = recv(m.fd.get(), bytes, sizeof bytes, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (n < 0 && lacks_memory(errno)) return await_memory();  // the socket stays ready
     if (n <= 0) return forget(m);
-    m.in.append(bytes, static_cast<size_t>(n));
+    insist_on_memory([&] { m.in.append(bytes, static_cast<size_t>(n)); });
     frame f;
     for (;;) {
-      const auto state = m.in.next(f, m.rank < 0 ? max_join_body : max_body);
+      const auto state = insist_on_memory([&] { return m.in.next(f, m.rank < 0 ? max_join_body : max_body); });
       if (state == frame_buffer::state::partial) break;
       if (state == frame_buffer::state::garbage) return garbage(m, "bytes that are no frame");
       handle(m, f);
@@ -153,7 +170,7 @@ void root::attend(member& m, uint32_t events) {
 
 void root::send(member& m, kind what, const std::string& body) {
   // An empty welcome is no message: it only continues with queued bytes.
-  if (what != kind::welcome || !body.empty()) m.out += encode(what, body);
+  if (what != kind::welcome || !body.empty()) insist_on_memory([&] { m.out += encode(what, body); });
   size_t done = 0;
   while (done < m.out.size()) {
     const ssize_t n = ::send(m.fd.get(), m.out.data() + done, m.out.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);

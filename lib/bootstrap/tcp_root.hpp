@@ -28,6 +28,7 @@ class root {
   using member_map = std::map<int, std::unique_ptr<member>>;
 
   void serve();
+  void serve_until_stopped();
   int next_wait_ms() const;
   void accept_all();
   void attend(member& m, uint32_t events);

@@ -4,6 +4,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/bootstrap/limits.hpp"
 #include "lib/bootstrap/pmi1_wire.hpp"
 #include "lib/bootstrap/tcp_root.hpp"
@@ -89,7 +90,7 @@ void root::put(member& m, const frame& f) {
   const std::string key = r.text(max_bootstrap_key);
   std::string value = r.text(max_bootstrap_value);
   if (!r.complete() || key.empty()) return garbage(m, "a malformed put");
-  pending_[key] = std::move(value);
+  insist_on_memory([&]() -> std::string& { return pending_[key]; }) = std::move(value);
 }
 
 void root::answer_get(member& m, const frame& f) {
@@ -138,8 +139,13 @@ void root::enter_fence(member& m, const frame& f) {
   if (n_waiting_ == 1 || end < fence_end_) fence_end_ = end;
   if (!failure_.empty()) return fail_fence(failure_);
   if (n_waiting_ < size_) return;
-  for (auto& [key, value] : pending_) visible_[key] = std::move(value);
-  pending_.clear();
+  while (!pending_.empty()) {  // by nodes, which needs no memory
+    auto put = pending_.extract(pending_.begin());
+    if (const auto before = visible_.find(put.key()); before != visible_.end())
+      before->second = std::move(put.mapped());
+    else
+      visible_.insert(std::move(put));
+  }
   n_waiting_ = 0;
   for (member* one : ranks_) one->in_fence = false;
   const std::vector<member*> everybody = ranks_;  // send() may remove some

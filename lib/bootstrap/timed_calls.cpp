@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -66,7 +67,13 @@ void timed_calls::run(std::function<void()> call, const std::string& late) {
   if (state_->thread.joinable()) {
     state_->changed.notify_all();
   } else {
-    state_->thread = quiet_thread("lci-timed_calls", [shared = state_] { shared->loop(); });
+    try {
+      state_->thread = quiet_thread("lci-timed_calls", [shared = state_] { shared->loop(); });
+    } catch (const std::system_error& e) {
+      state_->due = false;
+      throw bootstrap_error(std::string("no thread for calls to the launcher's library: ") + e.what() +
+                            "; raise `ulimit -u`");
+    }
   }
   const auto done = [this] { return !state_->due; };
   if (timeout_ > 0) {

@@ -1,10 +1,11 @@
 // Publishing registrations: each rank sends one to all others, which then find it by address.
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "generated/core_operations.hpp"
 #include "lib/base/check.hpp"
+#include "lib/coll/gathered.hpp"
 #include "lib/coll/publication.hpp"
 #include "lib/core/device/device.hpp"
 
@@ -24,24 +25,26 @@ namespace lci::core {
 
 publication_t publish_memory(publish_memory_args& a) {
   device& d = *a.device.p_impl;
+  // Memory for everything is allocated before the exchange, after which the other ranks find what they have got.
+  coll::gathered<coll::offer> offers(d.n_ranks);
+  published_memory::prepared room(static_cast<size_t>(d.n_ranks));
   auto made = std::make_unique<publication>();
   made->device = a.device;
-  coll::offer mine;
+  coll::offer& mine = offers.mine();
   const bool has_one = !a.mr.is_empty();  // MR_HOST and similar constants are no registrations
   if (has_one) mine.rmr = get_rmr_x(a.mr).runtime(a.runtime)();
   mine.misused = has_one && !d.takes(mine.rmr);
-  std::vector<coll::offer> all(static_cast<size_t>(d.n_ranks));
-  allgather_x(&mine, all.data(), sizeof mine).runtime(a.runtime).device(a.device)();
+  d.published.make_room(static_cast<size_t>(d.n_ranks));
+  offers.gather(a.runtime, a.device);
   if (mine.misused)
     throw_invalid("publish_memory", "mr", "registered with another device", "registered with the device");
-  std::vector<rmr_t> by_rank;
-  for (size_t r = 0; r < all.size(); ++r) {
-    if (all[r].misused)
+  for (size_t r = 0; r < offers.all().size(); ++r) {
+    if (offers.all()[r].misused)
       throw_invalid("publish_memory", "mr", "registered with another device at rank " + std::to_string(r),
                     "registered with the device at all ranks");
-    by_rank.push_back(all[r].rmr);
+    room.set(r, offers.all()[r].rmr);
   }
-  made->number = d.published.add(by_rank, has_one ? a.mr.p_impl : nullptr);
+  made->number = d.published.add(std::move(room), has_one ? a.mr.p_impl : nullptr);
   return made.release();
 }
 

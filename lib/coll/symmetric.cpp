@@ -9,6 +9,8 @@
 #include "generated/core_operations.hpp"
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/memory.hpp"
+#include "lib/coll/gathered.hpp"
 #include "lib/core/device/device.hpp"
 
 namespace lci::coll {
@@ -27,6 +29,11 @@ struct part {
   }
 };
 
+/// Whether a rank has mapped the others' parts.
+struct mapping {
+  bool done = false;
+};
+
 /// The first rank whose part differs from that of rank 0, if some rank checks its calls and requires equal parts; else
 /// the number of ranks.
 size_t first_unequal(const std::vector<part>& all) {
@@ -34,6 +41,47 @@ size_t first_unequal(const std::vector<part>& all) {
   if (std::none_of(all.begin(), all.end(), asks)) return all.size();
   const auto differs = [&](const part& p) { return p.size != all[0].size || p.alignment != all[0].alignment; };
   return static_cast<size_t>(std::find_if(all.begin(), all.end(), differs) - all.begin());
+}
+
+/// Throws if a rank has no part, or parts that must be equal are not; `why`: this rank's exception, or null.
+void require_all(const std::vector<part>& all, const std::exception_ptr& why) {
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (all[r].allocated) continue;
+    if (why != nullptr) std::rethrow_exception(why);
+    throw resource_error("alloc_symmetric: rank " + std::to_string(r) + " could not allocate its part");
+  }
+  if (const size_t other = first_unequal(all); other < all.size()) {
+    const std::string both = all[0].said_by(0) + "; " + all[other].said_by(other);
+    throw_invalid("alloc_symmetric", "size or alignment", both, "the same at all ranks",
+                  ".equal_parts(false) at all ranks allows it");
+  }
+}
+
+void require_all(const std::vector<mapping>& all, const std::exception_ptr& why) {
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (all[r].done) continue;
+    if (why != nullptr) std::rethrow_exception(why);
+    throw resource_error("alloc_symmetric: rank " + std::to_string(r) + " could not map the parts of the others");
+  }
+}
+
+/// The other ranks wait for this rank, so an exchange that has not begun here for want of memory is begun again.
+void insist_on_exchange(gathered<mapping>& maps, runtime_t runtime, device_t device) {
+  auto& numbers = device.p_impl->collective_numbers;
+  const auto next_number = [&] {
+    const uint32_t next = numbers.next();
+    numbers.take_back(next);
+    return next;
+  };
+  const uint32_t number = next_number();
+  for (int tries = 1;; ++tries) {
+    try {
+      return maps.gather(runtime, device);
+    } catch (const resource_error&) {
+      if (tries == memory_tries || next_number() != number) throw;
+    }
+    await_memory();
+  }
 }
 
 void check_rank(const char* what, const core::symmetric& s, int rank) {
@@ -47,12 +95,18 @@ void check_rank(const char* what, const core::symmetric& s, int rank) {
 namespace lci::core {
 
 symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
-  auto memory = std::make_unique<symmetric>();
-  memory->device = a.device;
-  coll::part mine;
+  // Memory for everything is allocated before the exchange, after which the other ranks have theirs.
+  const int n = get_rank_n_x().runtime(a.runtime)();
+  coll::gathered<coll::part> parts(n);
+  coll::gathered<coll::mapping> maps(n);
+  coll::part& mine = parts.mine();
   mine.to_be_equal = watched_for(calls_are_checked) && a.equal_parts;
   mine.size = a.size;
   mine.alignment = a.alignment;
+  auto memory = std::make_unique<symmetric>();
+  memory->device = a.device;
+  memory->rmrs.resize(static_cast<size_t>(n));
+  memory->addresses.resize(static_cast<size_t>(n));
   std::exception_ptr why;
   try {
     memory->mr = alloc_shared_x(a.size).alignment(a.alignment).runtime(a.runtime).device(a.device)();
@@ -63,24 +117,24 @@ symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
   } catch (const invalid_argument_error&) {
     why = std::current_exception();
   }
-  std::vector<coll::part> all(static_cast<size_t>(get_rank_n_x().runtime(a.runtime)()));
-  allgather_x(&mine, all.data(), sizeof mine).runtime(a.runtime).device(a.device)();
-  for (size_t r = 0; r < all.size(); ++r) {
-    if (all[r].allocated) continue;
+  try {
+    parts.gather(a.runtime, a.device);
+    coll::require_all(parts.all(), why);
+    try {
+      for (size_t r = 0; r < parts.all().size(); ++r) {
+        memory->rmrs[r] = parts.all()[r].rmr;
+        memory->addresses[r] =
+            get_shared_address_x(static_cast<int>(r), memory->rmrs[r]).runtime(a.runtime).device(a.device)();
+      }
+      maps.mine().done = true;
+    } catch (const resource_error&) {
+      why = std::current_exception();  // thrown after the second allgather
+    }
+    coll::insist_on_exchange(maps, a.runtime, a.device);
+    coll::require_all(maps.all(), why);
+  } catch (...) {
     if (mine.allocated) free_shared_x(&memory->mr).runtime(a.runtime)();
-    if (why != nullptr) std::rethrow_exception(why);
-    throw resource_error("alloc_symmetric: rank " + std::to_string(r) + " could not allocate its part");
-  }
-  if (const size_t other = coll::first_unequal(all); other < all.size()) {
-    free_shared_x(&memory->mr).runtime(a.runtime)();
-    const std::string both = all[0].said_by(0) + "; " + all[other].said_by(other);
-    throw_invalid("alloc_symmetric", "size or alignment", both, "the same at all ranks",
-                  ".equal_parts(false) at all ranks allows it");
-  }
-  for (size_t r = 0; r < all.size(); ++r) {
-    const int rank = static_cast<int>(r);
-    memory->rmrs.push_back(all[r].rmr);
-    memory->addresses.push_back(get_shared_address_x(rank, all[r].rmr).runtime(a.runtime).device(a.device)());
+    throw;
   }
   return memory.release();
 }

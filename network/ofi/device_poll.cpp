@@ -100,11 +100,9 @@ void device::handle_message(const completion& e, event_sink& sink) {
   if (LCI_LIKELY(understood)) meet(tag.rank);
   if (understood && tag.what == message_tag::kind::bundle) return handle_bundle(e, tag.rank, sink);
   if (LCI_UNLIKELY(!understood || tag.what != message_tag::kind::message)) {
-    if (understood)
-      handle_control(tag);
-    else
-      log_warning("ofi: a message of " + std::to_string(e.len) + " bytes was not sent by LCI; ignored");
-    return repost(r);
+    repost(r);  // first, as the rest may throw for want of memory
+    if (understood) return handle_control(tag);
+    return log_warning("ofi: a message of " + std::to_string(e.len) + " bytes was not sent by LCI; ignored");
   }
   const std::byte* const data = r.buffer;
   void* const context = r.context;
@@ -148,11 +146,13 @@ void device::handle_failure(const completion& e, event_sink& sink) {
   if (e.op_context == nullptr) return lose_message(error);  // of a put with immediate data to us
   request& r = *static_cast<request*>(e.op_context);
   if (r.what == request::kind::recv) {
+    const size_t size = r.size;
+    repost(r);  // first, as the rest may throw for want of memory
     if (error == FI_ETRUNC)
-      log_warning("ofi: a message of more than " + std::to_string(r.size) + " bytes is ignored");
+      log_warning("ofi: a message of more than " + std::to_string(size) + " bytes is ignored");
     else if (error != FI_ECANCELED)  // a canceled receive buffer
       lose_message(error);
-    return repost(r);
+    return;
   }
   const int peer = r.peer;
   const bool by_key = r.what == request::kind::put || r.what == request::kind::get;

@@ -51,7 +51,7 @@ class with_outside final : public network::context {
           far_(far) {}
     int admit() override;
     void on_connected(int peer) override { book_.on_connected(peer); }
-    void retire(int peer, departure how) override { book_.retire(peer, how); }
+    void retire(int peer, departure how) noexcept override { book_.retire(peer, how); }
 
    private:
     with_outside& of_;

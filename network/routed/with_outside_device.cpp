@@ -66,7 +66,12 @@ int with_outside_device::poll(event_sink& sink, int max_events) {
 
 registration with_outside_device::register_memory(void* base, size_t size) {
   const registration r = near_->register_memory(base, size);
-  far_->adopt_registration(r.rkey, base, size);
+  try {
+    far_->adopt_registration(r.rkey, base, size);
+  } catch (...) {
+    near_->deregister_memory(r);
+    throw;
+  }
   return r;
 }
 

@@ -4,6 +4,7 @@
 // finds a lane in its row, and still finds it there after locking it, may use it. The lane objects are never freed, so
 // locking one that was taken away is harmless.
 #include <algorithm>
+#include <new>
 
 #include "network/shm/device.hpp"
 #include "network/shm/device_entries.hpp"
@@ -19,11 +20,18 @@ out_lane* device::make_external_lane(int peer, errorcode_t& why) {
   const presence there = find_entry(to.segment, place_.number, entry);
   if (there != presence::closed) why = errorcode_t::retry_nomem;
   if (there != presence::open) return nullptr;
+  // Room for all lanes now, since a lane that is taken away can't wait for memory.
+  if (spare_out_.capacity() <= owned_out_.size()) spare_out_.reserve(2 * owned_out_.size() + 1);
   const uint32_t index = take_lane(to.segment, lane_use::threads);
   if (index == ~0u) return warn_of_shortage(peer), nullptr;
   out_lane* lane;
   if (spare_out_.empty()) {
-    owned_out_.push_back(std::make_unique<out_lane>(to.segment, index, to.segment.device(entry), true));
+    try {
+      owned_out_.push_back(std::make_unique<out_lane>(to.segment, index, to.segment.device(entry), true));
+    } catch (const std::bad_alloc&) {
+      return_lane(to.segment, index);
+      throw;
+    }
     lane = owned_out_.back().get();
   } else {
     lane = spare_out_.back();
@@ -100,6 +108,7 @@ bool device::close_external_lane(const external_peers::ending& e) {
     if (e.how != departure::disconnected && lane->ready()) return false;
     lane->end();
   }
+  context_.external_peers()->make_room_for_lane();  // before seal(), which gives the lane once
   const uint32_t lane = context_.external_peers()->connection_area().seal(e.here, place_.entry);
   if (lane == 0 || lane > context_.own().header().n_lanes) return true;
   if (e.how == departure::died)

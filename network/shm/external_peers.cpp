@@ -75,6 +75,9 @@ void external_peers::need_room_for(size_t eager_size) {
 // --- connecting ---
 
 int external_peers::slot_for(const external_address& where, external_memory memory) {
+  // What needs memory comes before the id.
+  auto watch = std::make_unique<process_watch>();
+  std::list<ending> end(1);
   const int peer = book_.admit();
   if (peer < 0) return -1;
   n_seen_ = std::max(n_seen_, peer - book_.first() + 1);
@@ -83,7 +86,8 @@ int external_peers::slot_for(const external_address& where, external_memory memo
   g.memory = std::move(memory);
   g.here = {static_cast<uint32_t>(peer - book_.first()), next_connection_++};
   g.there = {};
-  g.watch = std::make_unique<process_watch>();
+  g.watch = std::move(watch);
+  g.end = std::move(end);
   g.request = nullptr;
   g.result = {};
   g.released = false;
@@ -302,7 +306,8 @@ void external_peers::begin_end(int peer, external_peer& g, departure how) {
   g.now.store(phase::ending, std::memory_order_release);
   g.released = how == departure::disconnected;
   if (n_devices_ == 0) return finish(peer, how);
-  endings_.push_back({next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time, n_devices_});
+  g.end.front() = {next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time, n_devices_};
+  endings_.splice(endings_.end(), g.end);
   notify_devices();
 }
 
@@ -354,6 +359,11 @@ void external_peers::dealt_with(uint64_t number) {
   const departure how = e->how;
   endings_.erase(e);
   finish(peer, how);
+}
+
+void external_peers::make_room_for_lane() {
+  std::lock_guard guard(mutex_);
+  if (orphans_.size() == orphans_.capacity()) orphans_.reserve(2 * orphans_.size() + 1);
 }
 
 void external_peers::look_after_lane(const ending& e, uint32_t lane) {

@@ -8,7 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -86,6 +86,8 @@ class external_peers {
   bool find_ending(uint64_t number, ending& e);
   /// Records that one device has handled the ending.
   void dealt_with(uint64_t number);
+  /// Reserves memory for the next look_after_lane().
+  void make_room_for_lane();
   /// Registers a lane whose receiver's end is about to be closed; if its sender dies, the sender's end is closed here.
   void look_after_lane(const ending& e, uint32_t lane);
 
@@ -100,6 +102,7 @@ class external_peers {
     external_memory memory;
     slot_number here, there;
     std::unique_ptr<process_watch> watch;
+    std::list<ending> end;                  // one entry, for endings_: an end can't wait for memory
     connection_request* request = nullptr;  // in the peer's area; null: no free one was found yet
     contact result;                         // of an unsuccessful attempt
     bool released = false;                  // ending, over: the program has released the id
@@ -138,7 +141,7 @@ class external_peers {
   uint32_t next_connection_ = 1;  // under mutex_
   int n_devices_ = 0;             // under mutex_
   uint64_t next_ending_ = 0;      // under mutex_
-  std::deque<ending> endings_;    // under mutex_: not yet handled by all devices, oldest first
+  std::list<ending> endings_;     // under mutex_: not yet handled by all devices, oldest first
   std::vector<orphan> orphans_;   // under mutex_
 };
 

@@ -22,6 +22,8 @@
 
 namespace lci::network::sockets {
 
+struct gathered;  // a message as pieces of memory
+
 /// Thread-safe. A thread that posts to a peer while another one writes to its socket appends its message to the bundle;
 /// one that polls a connection from which another thread reads returns at once.
 ///
@@ -72,7 +74,13 @@ class device final : public remote_device, public bundling_device, public connec
   /// no space; `gone`: the peer is gone; `filled`: appended, and the bundle should be sent now.
   enum class joined : uint8_t { alone, waits, filled, no_room, gone };
   joined join(connection& c, frame_kind kind, const parts& m, const request* asked);
-  void write_alone(connection& c, frame_kind kind, const parts& m);
+  /// False: nothing was written, and there is no memory to keep the message.
+  bool write_alone(connection& c, frame_kind kind, const parts& m, const request* asked);
+  /// Keeps what the socket has not taken of a message, of which `done` bytes are written. While there is no memory it
+  /// goes on writing, and returns ENOMEM in the end. Returns an errno, or 0.
+  LCI_COLD int keep_rest(int fd, const gathered& m, size_t size, size_t& done, std::list<outgoing>& rest);
+  /// Ends the turn of a message of which nothing was written.
+  LCI_COLD void take_back(connection& c, const request* asked);
   /// Ends a turn in which a message was sent alone, except for a `rest` of at most one entry; `error`: the connection
   /// is broken. Needs no memory.
   void end_alone(connection& c, std::list<outgoing>& rest, int error);

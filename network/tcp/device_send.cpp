@@ -29,6 +29,8 @@ constexpr std::array<std::byte, frame_alignment> padding{};
 // acknowledgements.
 constexpr size_t most_at_once = 1 << 20;
 
+}  // namespace
+
 /// A message as pieces of memory, including the frame's head.
 struct gathered {
   std::byte head[sizeof(frame_head)];
@@ -40,17 +42,29 @@ struct gathered {
     pieces[2] = {const_cast<void*>(m.rest), m.rest_size};
     pieces[3] = {const_cast<std::byte*>(padding.data()), frame_room(m.size()) - sizeof head - m.size()};
   }
-  /// Copies all but the first `skip` bytes.
-  void copy_to(chunk& to, size_t skip) const {
+  /// All but the first `skip` bytes. Returns the number of pieces.
+  size_t pieces_after(size_t skip, std::array<iovec, 4>& to) const {
+    size_t n = 0;
     for (const iovec& piece : pieces) {
       const size_t left_out = std::min(skip, piece.iov_len);
       skip -= left_out;
       if (piece.iov_len == left_out) continue;
-      copy_bytes(to.free_space(), static_cast<const std::byte*>(piece.iov_base) + left_out, piece.iov_len - left_out);
-      to.end += piece.iov_len - left_out;
+      to[n++] = {static_cast<std::byte*>(piece.iov_base) + left_out, piece.iov_len - left_out};
+    }
+    return n;
+  }
+  /// Copies all but the first `skip` bytes.
+  void copy_to(chunk& to, size_t skip) const {
+    std::array<iovec, 4> rest;
+    const size_t n = pieces_after(skip, rest);
+    for (size_t i = 0; i < n; ++i) {
+      copy_bytes(to.free_space(), static_cast<const std::byte*>(rest[i].iov_base), rest[i].iov_len);
+      to.end += rest[i].iov_len;
     }
   }
 };
+
+namespace {
 
 /// Returns the bytes written, 0 if the socket is full, -1 with `errno`.
 template <class F>
@@ -87,7 +101,7 @@ errorcode_t device::send(int peer, frame_kind kind, const parts& m, const reques
     flush(c);
     done = join(c, kind, m, asked);
   }
-  if (done == joined::alone) write_alone(c, kind, m);
+  if (done == joined::alone && !write_alone(c, kind, m, asked)) return errorcode_t::retry_nomem;
   if (done == joined::filled) flush(c);
   if (LCI_UNLIKELY(done == joined::no_room)) return errorcode_t::retry_nomem;
   return LCI_UNLIKELY(done == joined::gone) ? errorcode_t::fatal : errorcode_t::done;
@@ -141,7 +155,7 @@ void device::list(connection& c) {
   wake_if_parked();  // for sleepers other than progress threads the flusher sends it
 }
 
-void device::write_alone(connection& c, frame_kind kind, const parts& m) {
+bool device::write_alone(connection& c, frame_kind kind, const parts& m, const request* asked) {
   const int fd = c.fd.load(std::memory_order_relaxed);
   const size_t size = frame_room(m.size());
   ssize_t n;
@@ -157,17 +171,41 @@ void device::write_alone(connection& c, frame_kind kind, const parts& m) {
     n = send_pieces(fd, message);
   }
   int error = LCI_UNLIKELY(n < 0) ? errno : 0;
-  if (LCI_LIKELY(n == static_cast<ssize_t>(size))) return end_alone(c);
+  if (LCI_LIKELY(n == static_cast<ssize_t>(size))) return end_alone(c), true;
   std::list<outgoing> rest;
-  try {
-    if (n >= 0) {
-      insist_on_memory([&] { rest.push_back({chunks_.take(), {}}); });
-      gathered(kind, m).copy_to(*rest.back().copied, static_cast<size_t>(n));
+  size_t done = n > 0 ? static_cast<size_t>(n) : 0;
+  if (error == 0) error = keep_rest(fd, gathered(kind, m), size, done, rest);
+  if (error == ENOMEM && done == 0) return take_back(c, asked), false;
+  end_alone(c, rest, error);  // without memory after a part was written, the peer can't find the next frame
+  return true;
+}
+
+int device::keep_rest(int fd, const gathered& m, size_t size, size_t& done, std::list<outgoing>& rest) {
+  for (int tries = 1; done < size; ++tries) {
+    if (append_chunk(rest, chunks_)) {
+      m.copy_to(*rest.back().copied, done);
+      return 0;
     }
-  } catch (const std::bad_alloc&) {
-    error = ENOMEM;  // the peer can't find the next frame
+    if (tries == memory_tries) return ENOMEM;
+    await_memory();  // meanwhile the socket may take more
+    std::array<iovec, 4> pieces;
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = m.pieces_after(done, pieces);
+    const ssize_t n = send_pieces(fd, message);
+    if (n < 0) return errno;
+    done += static_cast<size_t>(n);
   }
-  end_alone(c, rest, error);
+  return 0;
+}
+
+void device::take_back(connection& c, const request* asked) {
+  std::lock_guard guard(c.lock);
+  c.sending = false;
+  if (asked == nullptr) return;
+  // Later posts have added theirs behind it.
+  const auto is_it = [&](const request& r) { return r.context == asked->context; };
+  c.asked.erase(std::find_if(c.asked.begin(), c.asked.end(), is_it));
 }
 
 // Not every socket error ends the connection; shutdown() makes the readers on both ends notice it.

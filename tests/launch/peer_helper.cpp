@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <lci.hpp>
+#include <lci/cpp20.hpp>
 #include <map>
 #include <numeric>
 #include <string>
@@ -77,11 +78,7 @@ class server {
       try {
         serve_one();
       } catch (const lci::peer_failure_error& e) {
-        // Also thrown for clients that disconnect before they have got their answer.
-        if (std::strstr(e.what(), "without a close notification") != nullptr) {
-          ++report_.died;
-          lci::disconnect(e.failed_rank());
-        }
+        note(e);
       } catch (const lci::invalid_argument_error& e) {
         // The request had arrived before the failure of its client, which freed the client's id, was reported.
         if (std::strstr(e.what(), "no peer outside of the job is connected under this id") == nullptr) throw;
@@ -94,6 +91,28 @@ class server {
   }
 
  private:
+  void note(const lci::peer_failure_error& e) {
+    // Also thrown for clients that disconnect before they have got their answer.
+    if (std::strstr(e.what(), "without a close notification") == nullptr) return;
+    ++report_.died;
+    lci::disconnect(e.failed_rank());
+  }
+
+  /// Receives although the failures of other clients are thrown meanwhile, which would withdraw a blocking receive.
+  lci::status_t receive_from(int client, std::vector<char>& buffer) {
+    const lci::unique_handle sync(lci::alloc_sync());
+    lci::status_t got = lci::post_recv(client, buffer.data(), buffer.size(), 7, sync);
+    while (got.is_posted()) {
+      try {
+        lci::sync_wait(sync, &got);
+      } catch (const lci::peer_failure_error& e) {
+        note(e);
+      }
+    }
+    lci::check_status(got);
+    return got;
+  }
+
   void serve_one() {
     if (!second_.is_empty()) lci::progress_x().device(second_)();
     if (!lci::progress().is_done()) usleep(20);
@@ -117,7 +136,7 @@ class server {
         break;
       case request_kind::send_back: {
         std::vector<char> buffer(r.size);
-        const lci::status_t got = lci::post_recv(client, buffer.data(), buffer.size(), 7, lci::COMP_NULL);
+        const lci::status_t got = receive_from(client, buffer);
         require(got.size == r.size && got.rank == client, "a send has another peer or size");
         lci::post_send(client, buffer.data(), buffer.size(), 8, lci::COMP_NULL);
         break;

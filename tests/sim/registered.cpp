@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/core/device/device.hpp"
 #include "network/sim/world.hpp"
 
 namespace {
@@ -53,4 +54,25 @@ TEST_CASE("a transfer uses the registration that the user gives") {
     CHECK(most_registrations(p, true) == 2);
     CHECK(most_registrations(p, false) == 2);
   }
+}
+
+TEST_CASE("a range that was registered with a device ends with the device") {
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  lci::global_attr_t attr = before;
+  attr.backend = lci::attr_backend_t::sim;
+  lci::set_g_default_attr(attr);
+  auto rt = lci::alloc_runtime();
+  lci::set_g_default_attr(before);
+  std::vector<char> memory(1000);
+  const auto address = reinterpret_cast<uint64_t>(memory.data());
+  auto first = lci::alloc_device_x().runtime(rt)();
+  auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(rt).device(first)();
+  const lci::rmr_t rmr = lci::get_rmr_x(mr).runtime(rt)();
+  CHECK(first.p_impl->ranges.find(rmr.opaque_rkey, address, memory.size()) == memory.data());
+  lci::free_device_x(&first).runtime(rt)();
+  auto second = lci::alloc_device_x().runtime(rt)();
+  CHECK(second.p_impl->ranges.find(rmr.opaque_rkey, address, memory.size()) == nullptr);
+  lci::deregister_memory_x(&mr).runtime(rt)();
+  lci::free_device_x(&second).runtime(rt)();
+  lci::free_runtime(&rt);
 }

@@ -33,7 +33,7 @@ mr_t register_memory(register_memory_args& a) {
                     ? d.registrations.cache()->acquire(a.address, a.size)
                     : d.registrations.make_room_for([&] { return d.net->register_memory(a.address, a.size); });
   try {
-    d.rt.add_region(region->reg.rkey, {reinterpret_cast<uint64_t>(a.address), a.size});
+    d.ranges.add(region->reg.rkey, reinterpret_cast<uint64_t>(a.address), a.size);
   } catch (...) {
     region->cached ? d.registrations.cache()->release(region->reg) : d.net->deregister_memory(region->reg);
     throw;
@@ -52,7 +52,7 @@ void deregister_memory(deregister_memory_args& a) {
     if (d.published.is_published(region))
       throw_invalid("deregister_memory", "mr", "published", "one that other ranks do not find",
                     "unpublish_memory() comes first");
-    d.rt.remove_region(region->reg.rkey);
+    d.ranges.remove(region->reg.rkey);
     region->cached ? d.registrations.cache()->release(region->reg) : d.net->deregister_memory(region->reg);
   }
   delete region;

@@ -10,23 +10,35 @@
 
 namespace lci::core {
 
-uint64_t published_memory::add(const std::vector<rmr_t>& by_rank, const memory_region* own) {
-  publication p;
+published_memory::prepared::prepared(size_t n_ranks) {
+  publication_map one;
+  std::vector<std::unique_ptr<entry>>& entries = one[0].entries;
+  entries.resize(n_ranks);
+  for (size_t r = 0; r < n_ranks; ++r) {
+    entries[r] = std::make_unique<entry>();
+    entries[r]->rank = r;
+  }
+  found_ = one.extract(one.begin());
+}
+
+void published_memory::make_room(size_t n_ranks) {
+  std::lock_guard guard(mutex_);
+  by_rank_.resize(std::max(by_rank_.size(), n_ranks));
+}
+
+uint64_t published_memory::add(prepared made, const memory_region* own) noexcept {
+  publication& p = made.found_.mapped();
   p.own = own;
-  for (size_t r = 0; r < by_rank.size(); ++r) {
-    if (by_rank[r].is_empty() || by_rank[r].size() == 0) continue;
-    p.entries.push_back(std::make_unique<entry>());
-    entry& e = *p.entries.back();
-    e.rmr = by_rank[r];
-    e.rank = r;
-    e.begin = e.rmr.base;
-    e.end = e.rmr.base + e.rmr.size();
+  std::erase_if(p.entries, [](const auto& e) { return e->rmr.is_empty() || e->rmr.size() == 0; });
+  for (const auto& e : p.entries) {
+    e->begin = e->rmr.base;
+    e->end = e->rmr.base + e->rmr.size();
   }
   std::lock_guard guard(mutex_);
-  by_rank_.resize(std::max(by_rank_.size(), by_rank.size()));
-  const auto [at, is_new] = publications_.emplace(last_ + 1, std::move(p));
-  for (const auto& e : at->second.entries) by_rank_[e->rank].insert(*e);
-  return ++last_;
+  for (const auto& e : p.entries) by_rank_[e->rank].insert(*e);
+  made.found_.key() = ++last_;
+  publications_.insert(std::move(made.found_));
+  return last_;
 }
 
 void published_memory::remove(uint64_t number) {

@@ -1,5 +1,4 @@
 // A device: independent network resources, and the progress engine of the operations posted through them.
-//
 // It composes parts and holds what most paths read. Functions on its operations are declared beside their subject.
 #pragma once
 
@@ -19,6 +18,7 @@
 #include "lib/core/device/program_polls.hpp"
 #include "lib/core/memory/memory_registrations.hpp"
 #include "lib/core/memory/published_memory.hpp"
+#include "lib/core/memory/registered_ranges.hpp"
 #include "lib/core/memory/shared_heap.hpp"
 #include "lib/core/observe/device_observer.hpp"
 #include "lib/core/operation/backlog.hpp"
@@ -65,7 +65,6 @@ class device final : public network::event_sink, public detail::device_front, pu
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);  // for receivers only
 
   // --- for posts ---
-
   /// Sends header and payload; the caller may reuse both on return. Unless it returns `done`, nothing was sent.
   errorcode_t inject(int peer, network::message_head head, const void* payload, size_t size) {
     return net->inject(peer, head, payload, size);
@@ -122,6 +121,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   program_polls polls{attention};
   core::way_table ways{n_ranks};
   core::published_memory published;
+  registered_ranges ranges;
   peer_failures failures;
   core::dependents dependents;
   core::buffer_cache buffer_cache;  // for payloads that only a handler sees, in place

@@ -1,4 +1,4 @@
-// What progress() throws while a collective operation waits.
+// What progress() throws while another call waits.
 #pragma once
 
 #include <exception>
@@ -12,6 +12,31 @@
 
 namespace lci::core {
 
+/// Exceptions that the next progress() of the program throws, once the call that has caught them is over: if they were
+/// given back before, the progress() of that call would throw them again. Used by one thread.
+class exceptions_for_later {
+ public:
+  explicit exceptions_for_later(device& d) : device_(d) {}
+  ~exceptions_for_later() {
+    for (std::exception_ptr& thrown : kept_) device_.failures.add_exception(std::move(thrown));
+  }
+  exceptions_for_later(const exceptions_for_later&) = delete;
+  exceptions_for_later& operator=(const exceptions_for_later&) = delete;
+
+  LCI_COLD void keep(const std::exception_ptr& thrown) noexcept {
+    if (kept_.size() >= peer_failures::most_exceptions) return;  // the device would drop it
+    try {
+      insist_on_memory([&] { kept_.push_back(thrown); });
+    } catch (const std::bad_alloc&) {
+      log_warning("an exception that progress() threw while another call waited is dropped: no memory to keep it");
+    }
+  }
+
+ private:
+  device& device_;
+  std::vector<std::exception_ptr> kept_;
+};
+
 /// A collective operation that has begun goes on when progress() throws: the other ranks wait for this one, and could
 /// not tell that it has left. What was thrown, for a handler or a message without memory, is thrown by the next
 /// progress() of the program instead; also misuse, as that of a handler whose post is refused. The failure of a rank of
@@ -19,12 +44,7 @@ namespace lci::core {
 /// operation. Used by one thread.
 class kept_exceptions {
  public:
-  explicit kept_exceptions(device& d) : device_(d) {}
-  ~kept_exceptions() {
-    for (std::exception_ptr& thrown : kept_) device_.failures.add_exception(std::move(thrown));
-  }
-  kept_exceptions(const kept_exceptions&) = delete;
-  kept_exceptions& operator=(const kept_exceptions&) = delete;
+  explicit kept_exceptions(device& d) : device_(d), kept_(d) {}
 
   /// Calls f(), which makes progress. False: it threw, and is to be called again. Throws what ends the operation, and the
   /// last of memory_tries exceptions in a row, as no progress is possible.
@@ -47,17 +67,13 @@ class kept_exceptions {
   }
 
  private:
-  LCI_COLD void keep(std::exception_ptr thrown) {
-    try {
-      insist_on_memory([&] { kept_.push_back(thrown); });
-    } catch (const std::bad_alloc&) {
-      log_warning("an exception that progress() threw in a collective operation is dropped: no memory to keep it");
-    }
+  LCI_COLD void keep(const std::exception_ptr& thrown) {
+    kept_.keep(thrown);
     if (in_a_row_ > 0) await_memory();
   }
 
   device& device_;
-  std::vector<std::exception_ptr> kept_;
+  exceptions_for_later kept_;
   int in_a_row_ = 0;
 };
 

@@ -91,11 +91,10 @@ void peer_failures::add_device_end(int peer, uint8_t how) {
 }
 
 void peer_failures::add_exception(std::exception_ptr thrown) noexcept {
-  constexpr size_t most = 64;
   try {
     {
       std::lock_guard guard(mutex_);
-      if (exceptions_.size() >= most) return;
+      if (exceptions_.size() >= most_exceptions) return;
     }
     log_exception(thrown);
     insist_on_memory([&] {

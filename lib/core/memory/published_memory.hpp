@@ -16,18 +16,6 @@ class memory_region;
 
 /// One per device. Thread-safe. Ranges may overlap, also those of one rank.
 class published_memory {
- public:
-  /// Adds the registrations of one publication, indexed by rank; empty ones are skipped. `own`: this rank's region,
-  /// or null; is_published(own) is true from now on. Returns the publication's number, for remove().
-  uint64_t add(const std::vector<rmr_t>& by_rank, const memory_region* own);
-  void remove(uint64_t publication);
-
-  /// A key for [address, address + size) of that rank, with base `address`. Empty if no published range contains it.
-  rmr_t find(int rank, uint64_t address, uint64_t size) const;
-  bool is_published(const memory_region* own) const;
-  bool empty() const;
-
- private:
   struct entry : interval {
     rmr_t rmr;
     size_t rank = 0;
@@ -36,11 +24,37 @@ class published_memory {
     std::vector<std::unique_ptr<entry>> entries;
     const memory_region* own = nullptr;
   };
+  using publication_map = std::map<uint64_t, publication>;
 
+ public:
+  /// A publication that add() can add without memory.
+  class prepared {
+   public:
+    explicit prepared(size_t n_ranks);
+    /// An empty registration is skipped.
+    void set(size_t rank, const rmr_t& rmr) { found_.mapped().entries[rank]->rmr = rmr; }
+
+   private:
+    friend class published_memory;
+    publication_map::node_type found_;
+  };
+  /// Allocates what add() needs beside the publication, whatever is removed meanwhile.
+  void make_room(size_t n_ranks);
+  /// Adds a publication. make_room() comes before. `own`: this rank's region, or null; is_published(own) is true from now
+  /// on. Returns the publication's number, for remove().
+  uint64_t add(prepared made, const memory_region* own) noexcept;
+  void remove(uint64_t publication);
+
+  /// A key for [address, address + size) of that rank, with base `address`. Empty if no published range contains it.
+  rmr_t find(int rank, uint64_t address, uint64_t size) const;
+  bool is_published(const memory_region* own) const;
+  bool empty() const;
+
+ private:
   mutable std::shared_mutex mutex_;
-  std::vector<interval_tree> by_rank_;            // under mutex_
-  std::map<uint64_t, publication> publications_;  // under mutex_
-  uint64_t last_ = 0;                             // under mutex_
+  std::vector<interval_tree> by_rank_;  // under mutex_
+  publication_map publications_;        // under mutex_
+  uint64_t last_ = 0;                   // under mutex_
 };
 
 }  // namespace lci::core

@@ -9,6 +9,7 @@
 #include "lib/core/device/argument_checks.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/kept_exceptions.hpp"
 #include "lib/core/device/progress_backoff.hpp"
 #include "lib/core/operation/ticket.hpp"
 
@@ -38,7 +39,8 @@ class blocking_comp final : public comp_impl_t {
 /// for it. Used by the posting thread only.
 ///
 /// progress() may throw, for a handler or a failed peer. The operation still uses the buffer then: the
-/// wait continues until the operation ends or is withdrawn, then the exception is rethrown.
+/// wait continues until the operation ends or is withdrawn, then the exception is rethrown. Further ones, such as the
+/// failures of other peers, are thrown by the next progress() of the program.
 template <class Args>
 class blocking_guard {
  public:
@@ -74,11 +76,15 @@ class blocking_guard {
     posted_ = true;
     if constexpr (requires { args_.deadline; }) arm_deadline(args_);
     std::exception_ptr thrown;
+    exceptions_for_later later(device_);
     for (progress_backoff rounds(device_); !comp_->ready();) {
       try {
         rounds.next();
       } catch (...) {
-        if (thrown == nullptr) thrown = std::current_exception();
+        if (thrown == nullptr)
+          thrown = std::current_exception();
+        else
+          later.keep(std::current_exception());
         if (withdraw()) {
           posted_ = false;
           break;

@@ -1,6 +1,5 @@
 #include "lib/core/runtime/external_peers.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -14,24 +13,45 @@ namespace lci::core {
 external_peers::external_peers(runtime& rt, int first, int capacity, bool accepts)
     : external_peer_book(first, capacity, accepts),
       rt_(rt),
-      states_(new std::atomic<state>[static_cast<size_t>(capacity)]()) {}
+      states_(new std::atomic<state>[static_cast<size_t>(capacity)]()),
+      next_(new int[static_cast<size_t>(capacity)]) {}
+
+void external_peers::append(id_list& to, int peer) noexcept {
+  next(peer) = none;
+  (to.oldest == none ? to.oldest : next(to.newest)) = peer;
+  to.newest = peer;
+}
+
+int external_peers::take_oldest(id_list& from) noexcept {
+  const int peer = from.oldest;
+  if (peer != none) from.oldest = next(peer);
+  return peer;
+}
+
+void external_peers::remove(id_list& from, int peer) noexcept {
+  for (int before = none, at = from.oldest; at != none; before = at, at = next(at)) {
+    if (at != peer) continue;
+    (before == none ? from.oldest : next(before)) = next(peer);
+    if (from.newest == peer) from.newest = before;
+    return;
+  }
+}
 
 int external_peers::admit() {
-  int peer = -1;
+  int peer = none;
   {
     std::lock_guard guard(mutex_);
-    std::deque<int>& used = returned_.empty() && n_used_ == capacity() ? left_ : returned_;
-    if (!used.empty()) {
-      peer = used.front();
-      used.pop_front();
-    } else if (n_used_ < capacity()) {
-      peer = first() + n_used_++;
-    } else {
-      return -1;
-    }
+    peer = take_oldest(returned_);
+    if (peer == none) peer = n_used_ < capacity() ? first() + n_used_++ : take_oldest(left_);
+    if (peer == none) return -1;
     at(peer).store(state::coming, std::memory_order_seq_cst);
   }
-  clear(peer);
+  try {
+    clear(peer);
+  } catch (...) {
+    retire(peer, network::departure::disconnected);
+    throw;
+  }
   return peer;
 }
 
@@ -45,18 +65,18 @@ void external_peers::end(int peer, network::departure how) {
     if (at(peer).compare_exchange_weak(now, becomes[static_cast<int>(how)], std::memory_order_seq_cst)) return;
 }
 
-void external_peers::retire(int peer, network::departure how) {
+void external_peers::retire(int peer, network::departure how) noexcept {
   std::lock_guard guard(mutex_);
   switch (how) {
     case network::departure::disconnected:
       // Its peer may have closed the connection before.
-      left_.erase(std::remove(left_.begin(), left_.end(), peer), left_.end());
+      remove(left_, peer);
       at(peer).store(state::free, std::memory_order_seq_cst);
-      returned_.push_back(peer);
+      append(returned_, peer);
       break;
     case network::departure::left:
       at(peer).store(state::left, std::memory_order_seq_cst);
-      left_.push_back(peer);
+      append(left_, peer);
       break;
     case network::departure::died:  // the id stays taken until disconnect()
       at(peer).store(state::died, std::memory_order_seq_cst);

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 
@@ -23,7 +22,7 @@ class external_peers final : public network::external_peer_book {
 
   int admit() override;
   void on_connected(int peer) override;
-  void retire(int peer, network::departure how) override;
+  void retire(int peer, network::departure how) noexcept override;
 
   /// Whether posts to the peer are allowed. Sequentially consistent: a thread that adds an operation on the peer
   /// checks this afterwards; a thread that ends the operations on the peer calls end() before (open_gate()).
@@ -42,12 +41,24 @@ class external_peers final : public network::external_peer_book {
   /// Removes what the id's previous peer has left, so that it isn't attributed to the next one.
   void clear(int peer);
 
+  /// Ids, the oldest first. An id is in one list at most; next_ links them, so adding one needs no memory.
+  struct id_list {
+    int oldest = none, newest = none;
+  };
+  static constexpr int none = -1;
+  int& next(int peer) { return next_[static_cast<size_t>(peer - first())]; }
+  void append(id_list& to, int peer) noexcept;
+  int take_oldest(id_list& from) noexcept;
+  /// Does nothing if the id is not in the list.
+  void remove(id_list& from, int peer) noexcept;
+
   runtime& rt_;
   std::unique_ptr<std::atomic<state>[]> states_;
+  std::unique_ptr<int[]> next_;  // under mutex_; not initialised, so that its pages are used when the ids are
   std::mutex mutex_;
-  std::deque<int> returned_;  // under mutex_, the oldest first
-  std::deque<int> left_;      // under mutex_, the oldest first
-  int n_used_ = 0;            // under mutex_: ids that were ever assigned
+  id_list returned_;  // under mutex_
+  id_list left_;      // under mutex_
+  int n_used_ = 0;    // under mutex_: ids that were ever assigned
 };
 
 }  // namespace lci::core

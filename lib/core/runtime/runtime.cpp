@@ -124,30 +124,4 @@ packet_pool* runtime::pool_of(const void* p) {
   return nullptr;
 }
 
-void runtime::add_region(uint64_t rkey, range r) {
-  std::lock_guard guard(regions_mutex_);
-  const auto [at, is_new] = regions_.try_emplace(rkey, region{r, 1});
-  if (is_new) return;
-  range& where = at->second.where;
-  const uint64_t end = std::max(where.base + where.size, r.base + r.size);
-  where.base = std::min(where.base, r.base);
-  where.size = end - where.base;
-  at->second.users += 1;
-}
-
-void runtime::remove_region(uint64_t rkey) {
-  std::lock_guard guard(regions_mutex_);
-  const auto at = regions_.find(rkey);
-  if (--at->second.users == 0) regions_.erase(at);
-}
-
-void* runtime::check_region(uint64_t rkey, uint64_t addr, uint64_t size) {
-  std::lock_guard guard(regions_mutex_);
-  auto at = regions_.find(rkey);
-  if (at == regions_.end()) return nullptr;
-  const range& r = at->second.where;
-  if (addr < r.base || addr - r.base > r.size || size > r.size - (addr - r.base)) return nullptr;
-  return reinterpret_cast<void*>(addr);
-}
-
 }  // namespace lci::core

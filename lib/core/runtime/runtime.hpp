@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <vector>
 
 #include "lci/operations.hpp"
@@ -129,16 +128,6 @@ class runtime : public object_memory<runtime, false> {
   void add_pool(packet_pool* pool);
   void remove_pool(packet_pool* pool);
 
-  /// Range registered under `rkey`, for puts and gets that arrive as messages. Thread-safe. Ranges that share a
-  /// registration share its key, which covers all of them and the gaps between until the last one is removed.
-  struct range {
-    uint64_t base, size;
-  };
-  void add_region(uint64_t rkey, range r);
-  void remove_region(uint64_t rkey);
-  /// The address if [addr, addr+size) was registered under `rkey`, else null.
-  void* check_region(uint64_t rkey, uint64_t addr, uint64_t size);
-
  private:
   LCI_COLD void raise_malloc_threshold();
   LCI_COLD void* allocate_late(size_t size, allocator_base_t* of_handle);
@@ -150,12 +139,6 @@ class runtime : public object_memory<runtime, false> {
   spinlock visits_lock_;  // held while a device is entered or closed
   std::mutex pools_mutex_;
   std::vector<packet_pool*> pools_;  // under pools_mutex_
-  std::mutex regions_mutex_;
-  struct region {
-    range where;
-    size_t users;
-  };
-  std::unordered_map<uint64_t, region> regions_;  // under regions_mutex_
 };
 
 /// The process's default runtime; empty if there is none.

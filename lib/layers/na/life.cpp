@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 
@@ -135,14 +136,16 @@ na_class::~na_class() {
 na_class_t* NA_Initialize(const char* info_string, na_bool_t listen) {
   if (info_string == nullptr) {
     na::refuse(NA_INVALID_PARAM, "NA_Initialize", "info_string is NULL; pass for example \"tcp://localhost:22222\"");
+    errno = EINVAL;
     return nullptr;
   }
   na_class_t* made = nullptr;
-  na::guarded("NA_Initialize", [&] {
+  const na_return_t result = na::guarded("NA_Initialize", [&] {
     made = new na_class(na::url::parse(info_string), listen != NA_FALSE);
     open_classes.add(made);
     return NA_SUCCESS;
   });
+  if (result != NA_SUCCESS) errno = result == NA_INVALID_PARAM ? EINVAL : EIO;
   return made;
 }
 

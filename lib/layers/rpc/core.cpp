@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <random>
 
@@ -39,6 +40,8 @@ na_class_t* open(const std::string& url, bool listens) {
   if (url != "self" && url.find("://") == std::string::npos)
     throw invalid_argument_error("rpc::engine: \"" + url + "\" is no URL: pass for example \"tcp://127.0.0.1\"");
   na_class_t* const na = NA_Initialize(url.c_str(), listens ? NA_TRUE : NA_FALSE);
+  if (na == nullptr && errno == EINVAL)
+    throw invalid_argument_error("rpc::engine: \"" + url + "\" is refused: a line on standard error says why");
   if (na == nullptr)
     throw resource_error("rpc::engine: can't join the network of \"" + url + "\": a line on standard error says why");
   return na;

@@ -119,7 +119,12 @@ int context::admit() {
   const int peer = book_->admit();
   if (peer < 0) return peer;
   const auto i = static_cast<size_t>(peer - first());
-  if (i >= peers_.size()) peers_.resize(i + 1);
+  try {
+    if (i >= peers_.size()) peers_.resize(i + 1);
+  } catch (const std::bad_alloc&) {
+    book_->retire(peer, departure::disconnected);
+    throw;
+  }
   peers_[i] = {};
   peers_[i].generation = next_generation_++;
   return peer;
@@ -151,13 +156,20 @@ int context::begin(const std::string& address, uint64_t host) {
   p.network = network;
   p.provider = h.network;
   p.called = true;
-  p.where = where;
-  p.address = address;
   note_use();
-  // The caller's own deadline ends the call by disconnect().
   p.call = introductions_.next_call();
-  controls_[p.call] = peer;
-  introductions_.call(where, h, clock::time_point::max());
+  try {
+    p.where = where;
+    p.address = address;
+    controls_[p.call] = peer;
+    // The caller's own deadline ends the call by disconnect().
+    introductions_.call(where, h, clock::time_point::max());
+  } catch (...) {
+    introductions_.hang_up(p.call);
+    controls_.erase(p.call);
+    finish(peer, departure::disconnected);
+    throw;
+  }
   return peer;
 }
 
@@ -170,35 +182,52 @@ void context::fail(int peer, contact::state how, const std::string& reason) {
   p.now = phase::unsuccessful;
 }
 
+void context::fail_without_memory(int peer) { fail(peer, contact::state::gone, "no memory"); }
+
 void context::on_no_answer(uint32_t call, bool refused, const std::string& reason) {
   if (const auto control = controls_.find(call); control != controls_.end()) {
     const int peer = control->second;
     controls_.erase(control);
-    return fail(peer, refused ? contact::state::refused : contact::state::gone,
-                (refused ? "the runtime at " + at(peer).address + " refuses the connection: "
-                         : "there is no connection with " + at(peer).address + ": ") +
-                    reason);
+    try {
+      return fail(peer, refused ? contact::state::refused : contact::state::gone,
+                  (refused ? "the runtime at " + at(peer).address + " refuses the connection: "
+                           : "there is no connection with " + at(peer).address + ": ") +
+                      reason);
+    } catch (const std::bad_alloc&) {
+      return fail_without_memory(peer);
+    }
   }
   const auto link = links_.find(call);
   if (link == links_.end()) return;
   const int peer = link->second.peer;
   links_.erase(link);
-  log_warning("tcp: no link with " + at(peer).address + ": " + reason);
+  std::string what;
+  try {
+    what = "no link with " + at(peer).address + ": " + reason;
+    log_warning("tcp: " + what);
+  } catch (const std::bad_alloc&) {
+    what = "no memory";
+  }
   if (at(peer).now == phase::connected) begin_end(peer, departure::died);
   if (at(peer).now != phase::linking) return;
   drop_link_calls(peer);
-  fail(peer, contact::state::gone, "there is no link with " + at(peer).address + ": " + reason);
+  fail(peer, contact::state::gone, what);
 }
 
 void context::on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) {
   if (const auto control = controls_.find(call); control != controls_.end()) {
     const int peer = control->second;
     controls_.erase(control);
-    if (m.what == verdict::good) return establish(peer, std::move(socket), m.largest, m.token);
-    fail(peer, contact::state::moved, {});
-    at(peer).result.peer = m.what == verdict::self ? rank_ : -1;
-    at(peer).result.near_address = address;
-    at(peer).result.address = at(peer).address;
+    try {
+      if (m.what == verdict::good) return establish(peer, std::move(socket), m.largest, m.token);
+      fail(peer, contact::state::moved, {});
+      at(peer).result.peer = m.what == verdict::self ? rank_ : -1;
+      at(peer).result.near_address = address;
+      at(peer).result.address = at(peer).address;
+    } catch (const std::bad_alloc&) {
+      drop_link_calls(peer);
+      fail_without_memory(peer);
+    }
     return;
   }
   const auto link = links_.find(call);
@@ -208,7 +237,12 @@ void context::on_answer(uint32_t call, const outcome& m, const std::string& addr
   peer_state& p = at(what.peer);
   if (p.now == phase::connected) return give_link(what.peer, what.device, std::move(socket));
   if (p.now != phase::linking) return;
-  p.parked.emplace(what.device, std::move(socket));
+  try {
+    p.parked.emplace(what.device, std::move(socket));
+  } catch (const std::bad_alloc&) {
+    drop_link_calls(what.peer);
+    return fail_without_memory(what.peer);
+  }
   if (--p.devices_left == 0) go_live(what.peer);
 }
 
@@ -268,8 +302,15 @@ void context::call_link(int peer, uint16_t number) {
   h.device = number;
   h.token = p.token;
   h.network = p.provider;
-  links_[introductions_.next_call()] = {peer, number};
-  introductions_.call(p.where, h, clock::now() + longest_link_call);
+  const uint32_t call = introductions_.next_call();
+  links_[call] = {peer, number};
+  try {
+    introductions_.call(p.where, h, clock::now() + longest_link_call);
+  } catch (...) {
+    introductions_.hang_up(call);
+    links_.erase(call);
+    throw;
+  }
 }
 
 void context::give_link(int peer, uint16_t number, socket_handle socket) {
@@ -317,16 +358,20 @@ void context::on_caller(const hello& from, size_t at_listener, socket_handle soc
     m.what = verdict::full;
   }
   m.address_size = static_cast<uint16_t>(address.size());
-  if (peer >= 0) m.token = new_nonce();
-  const bool sent = send_short(socket.get(), encode(m) + address);
-  if (peer < 0) return;
-  if (sent) {
-    watch_host(socket, timeout_);
-    at(peer).network = l.network;
-    at(peer).provider = l.provider;
-    establish(peer, std::move(socket), from.largest, m.token);
-  }
-  if (at(peer).now != phase::connected) finish(peer, departure::disconnected);
+  if (peer < 0) return (void)send_short(socket.get(), encode(m) + address);
+  struct returning {  // the id, also if something throws
+    context& of;
+    int peer;
+    ~returning() {
+      if (of.at(peer).now != phase::connected) of.finish(peer, departure::disconnected);
+    }
+  } const at_end{*this, peer};
+  m.token = new_nonce();
+  if (!send_short(socket.get(), encode(m) + address)) return;
+  watch_host(socket, timeout_);
+  at(peer).network = l.network;
+  at(peer).provider = l.provider;
+  establish(peer, std::move(socket), from.largest, m.token);
 }
 
 void context::take_link(const hello& from, uint64_t provider, socket_handle socket) {
@@ -354,19 +399,42 @@ uint16_t context::add(device& d, size_t eager_size) {
   devices_.push_back(&d);
   largest_ = std::max(largest_, static_cast<uint32_t>(eager_size));
   const uint16_t number = next_device_++;
+  try {
+    for (size_t i = 0; i < peers_.size(); ++i) {
+      peer_state& p = peers_[i];
+      if (p.now != phase::connected && p.now != phase::linking) continue;
+      if (p.called) call_link(first() + static_cast<int>(i), number);
+      if (p.now == phase::linking) ++p.devices_left;
+    }
+  } catch (...) {
+    forget_new(d, number);
+    throw;
+  }
   for (size_t i = 0; i < peers_.size(); ++i) {
     peer_state& p = peers_[i];
-    if (p.now != phase::connected && p.now != phase::linking) continue;
-    const int peer = first() + static_cast<int>(i);
-    if (p.now == phase::linking) ++p.devices_left;
-    if (p.called) call_link(peer, number);
     if (p.now != phase::connected) continue;
+    const int peer = first() + static_cast<int>(i);
     if (const auto parked = p.parked.find(number); parked != p.parked.end()) {
       d.note_link({peer, p.generation, p.largest, p.network, p.called, std::move(parked->second)});
       p.parked.erase(parked);
     }
   }
   return number;
+}
+
+void context::forget_new(const device& d, uint16_t number) {
+  for (auto link = links_.begin(); link != links_.end();) {
+    if (link->second.device != number) {
+      ++link;
+      continue;
+    }
+    introductions_.hang_up(link->first);
+    peer_state& p = at(link->second.peer);
+    if (p.now == phase::linking) --p.devices_left;
+    link = links_.erase(link);
+  }
+  devices_.erase(std::remove(devices_.begin(), devices_.end(), &d), devices_.end());
+  next_device_ = number;
 }
 
 void context::remove(device& d) {
@@ -403,9 +471,9 @@ void context::handle_due() {
   introductions_.handle_due();
   for (size_t i = 0; i < peers_.size(); ++i) {
     peer_state& p = peers_[i];
-    if (p.now != phase::connected || p.trouble.empty() || now - p.since < longest_doubt) continue;
+    if (p.now != phase::connected || p.trouble[0] == '\0' || now - p.since < longest_doubt) continue;
     log_warning("tcp: rank " + std::to_string(first() + static_cast<int>(i)) +
-                ", a peer outside of the job, is disconnected: " + p.trouble);
+                ", a peer outside of the job, is disconnected: " + p.trouble.data());
     begin_end(first() + static_cast<int>(i), departure::died);
   }
 }

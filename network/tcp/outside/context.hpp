@@ -7,6 +7,7 @@
 // link and reports that to its sink; after the last device the id is retired.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -88,7 +89,7 @@ class context final : public outside_context, private introductions_owner {
     departure how = departure::left;           // ending
     int devices_left = 0;                      // ending
     std::map<uint16_t, socket_handle> parked;  // links to devices that do not exist yet; linking: all
-    std::string trouble;                       // of a link, which the end of the control connection will explain
+    std::array<char, 96> trouble{};            // of a link, which the end of the control connection will explain
     clock::time_point since;
   };
   struct listener {
@@ -121,10 +122,14 @@ class context final : public outside_context, private introductions_owner {
   void drop_link_calls(int peer);
   void give_link(int peer, uint16_t device, socket_handle socket);
   void call_link(int peer, uint16_t device);
+  /// Undoes what add() has done, without memory for the rest.
+  void forget_new(const device& d, uint16_t number);
   void read_control(int peer);
   void begin_end(int peer, departure how);
   void finish(int peer, departure how);
   void fail(int peer, contact::state how, const std::string& reason);
+  /// As fail(), for what can't be done without memory.
+  void fail_without_memory(int peer);
   void handle_due();
   void note_use() { used_.store(true, std::memory_order_relaxed); }
 

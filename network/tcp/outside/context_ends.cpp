@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -17,11 +18,11 @@ void context::on_trouble(int peer, uint32_t generation, const char* reason, bool
   const std::lock_guard guard(mutex_);
   peer_state& p = at(peer);
   if (p.now != phase::connected || p.generation != generation) return;
-  if (p.trouble.empty()) p.since = clock::now();
-  p.trouble = reason;
+  if (p.trouble[0] == '\0') p.since = clock::now();
+  std::snprintf(p.trouble.data(), p.trouble.size(), "%s", reason);
   if (!at_once) return;
-  log_warning("tcp: rank " + std::to_string(peer) + ", a peer outside of the job, is disconnected: " + reason);
   begin_end(peer, departure::died);
+  log_warning("tcp: rank " + std::to_string(peer) + ", a peer outside of the job, is disconnected: " + reason);
 }
 
 void context::read_control(int peer) {

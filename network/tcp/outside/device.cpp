@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "lci/errors.hpp"
@@ -117,9 +118,13 @@ void device::note_link(new_link made) {
 }
 
 void device::note_end(int peer, uint32_t generation, departure how) {
+  std::list<note> one;
+  // The context waits for each device before it retires the id.
+  insist_on_memory([&] { one.emplace_back(); });
+  one.front() = {peer, generation, true, {}, how, clock::now() + last_messages};
   {
     std::lock_guard guard(notes_lock_);
-    notes_.push_back({peer, generation, true, {}, how, clock::now() + last_messages});
+    notes_.splice(notes_.end(), one);
     any_notes_.store(true, std::memory_order_release);
   }
   wake_.set();
@@ -160,17 +165,29 @@ bool device::handle_notes(event_sink& sink) {
     const departure how = n->how;
     const int gone = at_end.peer;
     n = now.left.erase(n);
-    if (gone >= 0) {
-      deferred_.report(failed_, [&](const failed_operation& o) {
-        n_operations_.fetch_sub(1, std::memory_order_relaxed);
-        sink.on_operation_failure(o.context, o.peer);
-      });
-      sink.on_peer_departure(gone, how);
-    }
+    if (gone >= 0) report_departure(gone, how, sink);
   }
   report_device_ends(sink);
   advance_partings();
   return true;
+}
+
+void device::report_departure(int peer, departure how, event_sink& sink) {
+  std::exception_ptr
+      thrown;  // the first one of a handler: the rest is reported all the same, as the id is retired next
+  for (bool all = false; !all;) {
+    try {
+      deferred_.report(failed_, [&](const failed_operation& o) {
+        n_operations_.fetch_sub(1, std::memory_order_relaxed);
+        sink.on_operation_failure(o.context, o.peer);
+      });
+      all = true;
+    } catch (...) {
+      if (thrown == nullptr) thrown = std::current_exception();
+    }
+  }
+  sink.on_peer_departure(peer, how);
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 bool device::handle(note& n, event_sink& sink) { return n.is_end ? end_link(n, sink) : take_link(n); }

@@ -119,6 +119,8 @@ class device final : public outside_device, public bundling_device {
   LCI_COLD errorcode_t explain(slot& s);
   bool handle_notes(event_sink& sink);
   bool handle(note& n, event_sink& sink);
+  /// Reports what has failed, then the end of the peer's connection, also if handlers throw.
+  void report_departure(int peer, departure how, event_sink& sink);
   /// Handles a note. Returns false if it must be tried again later. Waits for no lock, and calls no function of the
   /// context that takes its lock.
   bool take_link(note& n);

@@ -248,6 +248,8 @@ void wide_characters() {
   say("fwprintf of much: " + code(std::fwprintf(f, L"%5000d\n", 7)));
   say("fputws: " + code(std::fputws(L"second \u00fc\n", f) >= 0));
   say("fputwc: " + code(std::fputwc(L'\u20ac', f)));
+  say("fwprintf of a byte that is no character: " + code(std::fwprintf(f, L"%s", "\xff")));
+  say("ferror: " + code(std::ferror(f) != 0));
   std::fclose(f);
   f = std::fopen("wide", "r");
   wchar_t line[6000];

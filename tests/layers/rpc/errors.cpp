@@ -249,6 +249,9 @@ TEST_CASE("a thread may drop a handle while its engine closes") {
 TEST_CASE("misuse is an error with a text") {
   const engines e;
   CHECK_THROWS_AS(rpc::engine("nonsense"), lci::invalid_argument_error);
+  CHECK_THROWS_AS(rpc::engine("tcp://127.0.0.1:port"), lci::invalid_argument_error);
+  CHECK_THROWS_AS(rpc::engine("tcp://127.0.0.1:99999"), lci::invalid_argument_error);
+  CHECK_THROWS_AS(rpc::engine("nothing://127.0.0.1:1"), lci::invalid_argument_error);
   CHECK_THROWS_AS(rpc::engine("tcp://256.1.1.1.1.1:1"), lci::resource_error);
   CHECK_THROWS_AS(e.client.connect("tcp://127.0.0.1:1"), rpc::peer_error);
   const auto f = e.client.declare<int(int)>("f");

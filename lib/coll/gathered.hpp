@@ -1,0 +1,39 @@
+// What each rank contributes to a collective operation, exchanged by an allgather.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lci.hpp"
+
+namespace lci::coll {
+
+/// An item of each rank. Everything is allocated by the constructor, so that a rank without memory throws before the
+/// others can have the result. Used by one thread.
+template <class T>
+class gathered {
+ public:
+  explicit gathered(int n) : items_(std::make_unique<items>()) { items_->all.resize(static_cast<size_t>(n)); }
+
+  T& mine() { return items_->mine; }
+  const std::vector<T>& all() const { return items_->all; }
+
+  /// Collective.
+  void gather(runtime_t runtime, device_t device) {
+    try {
+      allgather_x(&items_->mine, items_->all.data(), sizeof(T)).runtime(runtime).device(device)();
+    } catch (const peer_failure_error&) {
+      (void)items_.release();  // messages of the ranks that have not failed still arrive there
+      throw;
+    }
+  }
+
+ private:
+  struct items {
+    T mine;
+    std::vector<T> all;
+  };
+  std::unique_ptr<items> items_;
+};
+
+}  // namespace lci::coll

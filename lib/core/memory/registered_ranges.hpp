@@ -1,0 +1,30 @@
+// The memory that peers may access by messages, where the network itself has no remote access.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+namespace lci::core {
+
+/// Ranges by the key of their registration. Part of a device, so that a range can't be accessed once its device was freed.
+/// Thread-safe. Ranges that share a registration share its key, which covers all of them and the gaps between until the
+/// last one is removed.
+class registered_ranges {
+ public:
+  void add(uint64_t rkey, uint64_t base, uint64_t size);
+  void remove(uint64_t rkey);
+  /// The address if [addr, addr+size) was registered under `rkey`, else null.
+  void* find(uint64_t rkey, uint64_t addr, uint64_t size);
+
+ private:
+  struct entry {
+    uint64_t base, size;
+    size_t users;
+  };
+  std::mutex mutex_;
+  std::unordered_map<uint64_t, entry> entries_;  // under mutex_
+};
+
+}  // namespace lci::core

@@ -1,0 +1,88 @@
+// The threads of a tcp bootstrap wait for memory; without it they end the connections, not the process.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
+#include "lib/bootstrap/tcp_client.hpp"
+#include "lib/bootstrap/tcp_key.hpp"
+#include "lib/bootstrap/tcp_root.hpp"
+#include "tests/support/failing_memory.hpp"
+
+namespace {
+
+using lci_test::failing_memory;
+namespace tcp = lci::network::tcp;
+
+// Only allocations of at least this size fail: those for the message.
+constexpr size_t large = 4000;
+
+struct socket_pair {
+  socket_pair() {
+    std::array<int, 2> both{};
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, both.data()) == 0);
+    ours = tcp::socket_fd(both[0]);
+    theirs = tcp::socket_fd(both[1]);
+  }
+  void write(const std::string& bytes) const {
+    REQUIRE(send(ours.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()));
+  }
+  tcp::socket_fd ours, theirs;
+};
+
+void await_failures(long n) {
+  while (failing_memory::failures() < n) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+std::string message() { return tcp::encode(tcp::kind::value, std::string(large, 'x')); }
+
+}  // namespace
+
+TEST_CASE("a rank of a tcp bootstrap gets a message that it has no memory for at first") {
+  socket_pair s;
+  tcp::client c(std::move(s.theirs), "nowhere", 10);
+  const std::string bytes = message();
+  {
+    const failing_memory some(large, 0, 5);
+    s.write(bytes);
+    await_failures(5);
+  }
+  CHECK(c.receive().body.size() == large);
+}
+
+TEST_CASE("a rank of a tcp bootstrap that has no memory for a message throws that") {
+  socket_pair s;
+  tcp::client c(std::move(s.theirs), "nowhere", 10);
+  const std::string bytes = message();
+  {
+    const failing_memory none(large);
+    s.write(bytes);
+    await_failures(lci::memory_tries);
+  }
+  std::string what;
+  try {
+    c.receive();
+  } catch (const lci::bootstrap_error& e) {
+    what = e.what();
+  }
+  CHECK(what.find("no memory") != std::string::npos);
+}
+
+TEST_CASE("the root of a tcp bootstrap without memory closes its connections") {
+  socket_pair s, listener;
+  tcp::root root(std::move(listener.theirs), std::move(s.theirs), 1, tcp::job_key());
+  const std::string bytes = tcp::encode(tcp::kind::put, std::string(large, 'x'));
+  std::string end(100, ' ');
+  {
+    const failing_memory none(large);
+    s.write(bytes);
+    while (recv(s.ours.get(), end.data(), end.size(), 0) > 0) continue;  // the welcome comes first
+  }
+  CHECK(failing_memory::failures() == lci::memory_tries);
+}

@@ -1,0 +1,39 @@
+// Messages of which a full socket takes a part, or nothing, while there is no memory to keep the rest.
+#include <atomic>
+#include <thread>
+
+#include "tests/support/failing_memory.hpp"
+#include "tests/unit/tcp_ranks.hpp"
+
+using namespace tcp_test;
+using lci_test::failing_memory;
+
+TEST_CASE("messages to a slow peer arrive although there is no memory for what the socket does not take", "[unit]") {
+  connected_pair p(131072, 70000);
+  const std::string text(60000, 't');
+  const size_t size = frame_room(sizeof(message_head) + text.size());
+  constexpr size_t n_messages = 300;
+  std::string bytes(200'000, '\0');
+  std::atomic<bool> over{false};
+  std::atomic<size_t> got{0};
+  // Slower than the posts, but the socket does not stay full for long.
+  std::thread peer([&] {
+    while (!over) {
+      const ssize_t n = recv(p.peer.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (n > 0) got += static_cast<size_t>(n);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  {
+    const failing_memory none(text.size());  // no chunk
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    for (size_t posted = 0; posted < n_messages && std::chrono::steady_clock::now() < end;)
+      if (p.own.inject(1, {{1, 2}}, text.data(), text.size()) == lci::errorcode_t::done) ++posted;
+    CHECK(failing_memory::failures() > 0);
+  }
+  p.until([&] { return got == n_messages * size; });
+  over = true;
+  peer.join();
+  CHECK(got == n_messages * size);
+  CHECK(p.sink.failures.empty());
+}
