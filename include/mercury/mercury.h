@@ -42,7 +42,7 @@ HG_EXPORT hg_return_t HG_Forward(na_addr_t addr, hg_id_t id, void* in_struct, vo
  * or is not complete. A failed call is complete, and HG_Wait() returns the reason. */
 HG_EXPORT hg_return_t HG_Wait(hg_request_t request, unsigned int timeout, hg_status_t* status);
 HG_EXPORT hg_return_t HG_Wait_all(int count, hg_request_t array_of_requests[], unsigned int timeout,
-                                  hg_status_t array_of_statuses[]);
+                                  hg_status_t* array_of_statuses);
 /* Frees the request, and memory that was allocated when its result was decoded. The result of an incomplete call is
  * dropped. */
 HG_EXPORT hg_return_t HG_Request_free(hg_request_t request);

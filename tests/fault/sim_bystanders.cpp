@@ -1,6 +1,7 @@
 // A rank fails while the program does not call progress(): coroutines that wait for the rank get an exception with
 // its number, and a progress thread stores the failure for the program.
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <lci/cpp20.hpp>
@@ -106,4 +107,62 @@ TEST_CASE("a progress thread stores a peer failure for the program's next progre
     }
   }
   CHECK(thrown == 1);
+}
+
+TEST_CASE("a post that waits while two other ranks fail loses neither failure") {
+  constexpr int waited_for = 1, n_ranks = 4;
+  lci::global_attr_t attr = lci::get_g_default_attr();
+  const lci::global_attr_t before = attr;
+  attr.backend = lci::attr_backend_t::sim;
+  attr.sim_ranks = n_ranks;
+  lci::set_g_default_attr(attr);
+  std::array<lci::unique_handle<lci::runtime_t>, n_ranks> runtimes;
+  for (auto& rt : runtimes) rt = lci::unique_handle(lci::alloc_runtime());
+  lci::set_g_default_attr(before);
+  lci::runtime_t mine = runtimes[0], theirs = runtimes[waited_for];
+  lci::comp_t count = lci::alloc_counter_x().runtime(mine)();
+  const lci::rcomp_t rcomp = lci::register_rcomp_x(count).runtime(mine)();
+  for (int rank = waited_for + 1; rank < n_ranks; ++rank)  // so that their failures concern the program
+    lci::post_am_x(rank, nullptr, 0, lci::COMP_NULL, rcomp).runtime(mine)();
+  // The other end of the post receives only when rank 0 has made progress several times since the failures.
+  std::vector<char> out(1 << 20), in(out.size());
+  std::atomic<bool> over{false};
+  bool arrived = false;
+  std::thread other([&] {
+    const lci::unique_handle sync(lci::alloc_sync_x().runtime(theirs)());
+    const auto progress = [&] {
+      try {
+        lci::progress_x().runtime(theirs)();
+      } catch (const lci::peer_failure_error&) {
+        // This rank may learn of the failures, too.
+      }
+    };
+    for (int rank = waited_for + 1; rank < n_ranks; ++rank) lci::network::sim::world::current()->kill(rank);
+    for (int64_t i = 0; i < 10; ++i) {
+      while (lci::post_am_x(0, nullptr, 0, lci::COMP_NULL_RETRY, rcomp).runtime(theirs)().is_retry()) progress();
+      while (lci::counter_get_x(count).runtime(mine)() <= i) progress();
+    }
+    lci::status_t received = lci::post_recv_x(0, lci::buffer(in), 1, sync).runtime(theirs)();
+    while (!received.is_done() && !lci::sync_test_x(sync, &received).runtime(theirs)()) progress();
+    arrived = received.is_done();
+    over = true;
+  });
+  int failed = 0;
+  try {
+    lci::post_send_x(waited_for, lci::buffer(out), 1, lci::COMP_NULL).runtime(mine)();
+  } catch (const lci::peer_failure_error& e) {
+    failed += e.failed_rank();
+  }
+  for (int i = 0; i < 100 || !over; ++i) {
+    try {
+      lci::progress_x().runtime(mine)();
+    } catch (const lci::peer_failure_error& e) {
+      failed += e.failed_rank();
+    }
+  }
+  other.join();
+  CHECK(arrived);
+  CHECK(failed == 2 + 3);
+  lci::deregister_rcomp_x(rcomp).runtime(mine)();
+  lci::free_comp_x(&count).runtime(mine)();
 }
