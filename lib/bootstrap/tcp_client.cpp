@@ -69,10 +69,12 @@ void client::read_frames(std::string& over) {
       return;
     }
     insist_on_memory([&] { in.append(bytes, static_cast<size_t>(n)); });
-    frame f;
-    const auto next = [&] { return insist_on_memory([&] { return in.next(f, max_body); }); };
-    auto state = next();
-    for (; state == frame_buffer::state::whole; state = next()) deliver(std::move(f));
+    auto state = frame_buffer::state::whole;
+    while (state == frame_buffer::state::whole) {
+      frame f;
+      state = insist_on_memory([&] { return in.next(f, max_body); });
+      if (state == frame_buffer::state::whole) deliver(std::move(f));
+    }
     if (state == frame_buffer::state::garbage) {
       over = "what answers at " + name_ + " sent bytes that are no frame: it is not the root of an LCI job";
       return;
