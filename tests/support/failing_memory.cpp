@@ -1,5 +1,6 @@
 #include "tests/support/failing_memory.hpp"
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
@@ -7,16 +8,15 @@
 
 namespace {
 
-// Not atomic: all allocations that must fail are made by one thread.
-bool armed = false;
-size_t from_size = 0, to_size = SIZE_MAX;
-long good_left = 0, bad_left = 0, failed = 0;
+// Atomic, since a thread of the library may allocate while another one looks at the number of failures.
+std::atomic<bool> armed{false};
+std::atomic<size_t> from_size{0}, to_size{SIZE_MAX};
+std::atomic<long> good_left{0}, bad_left{0}, failed{0};
 
 bool fails(size_t size) {
-  if (!armed || size < from_size || size > to_size) return false;
-  if (good_left > 0) return --good_left, false;
-  if (bad_left == 0) return false;
-  --bad_left;
+  if (!armed.load(std::memory_order_acquire) || size < from_size || size > to_size) return false;
+  if (good_left > 0 && good_left-- > 0) return false;
+  if (bad_left <= 0 || bad_left-- <= 0) return false;
   ++failed;
   return true;
 }
@@ -73,9 +73,9 @@ failing_memory::failing_memory(size_t smallest, long good, long bad, size_t larg
   good_left = good;
   bad_left = bad;
   failed = 0;
-  armed = true;
+  armed.store(true, std::memory_order_release);
 }
-failing_memory::~failing_memory() { armed = false; }
+failing_memory::~failing_memory() { armed.store(false, std::memory_order_release); }
 
 long failing_memory::failures() { return failed; }
 

@@ -7,8 +7,8 @@
 namespace lci_test {
 
 /// While an object of this class exists, some calls of operator new fail. Only calls for `smallest` to `largest` bytes
-/// count: of these the first `good` succeed, the next `bad` fail, and all later ones succeed. One object at a time. Not
-/// thread-safe: other threads must not allocate while one exists.
+/// count: of these the first `good` succeed, the next `bad` fail, and all later ones succeed. One object at a time.
+/// Calls of all threads count.
 class failing_memory {
  public:
   static constexpr long for_ever = 1L << 60;
