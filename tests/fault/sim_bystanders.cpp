@@ -126,7 +126,7 @@ TEST_CASE("a post that waits while two other ranks fail loses neither failure") 
     lci::post_am_x(rank, nullptr, 0, lci::COMP_NULL, rcomp).runtime(mine)();
   // The other end of the post receives only when rank 0 has made progress several times since the failures.
   std::vector<char> out(1 << 20), in(out.size());
-  std::atomic<bool> over{false};
+  std::atomic<bool> sent{false}, over{false};
   bool arrived = false;
   std::thread other([&] {
     const lci::unique_handle sync(lci::alloc_sync_x().runtime(theirs)());
@@ -145,6 +145,7 @@ TEST_CASE("a post that waits while two other ranks fail loses neither failure") 
     lci::status_t received = lci::post_recv_x(0, lci::buffer(in), 1, sync).runtime(theirs)();
     while (!received.is_done() && !lci::sync_test_x(sync, &received).runtime(theirs)()) progress();
     arrived = received.is_done();
+    while (!sent) progress();  // its answer may still be under way
     over = true;
   });
   int failed = 0;
@@ -153,6 +154,7 @@ TEST_CASE("a post that waits while two other ranks fail loses neither failure") 
   } catch (const lci::peer_failure_error& e) {
     failed += e.failed_rank();
   }
+  sent = true;
   for (int i = 0; i < 100 || !over; ++i) {
     try {
       lci::progress_x().runtime(mine)();
