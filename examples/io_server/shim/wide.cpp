@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <cwchar>
+#include <utility>
 #include <vector>
 
 #include "calls.hpp"
@@ -65,27 +66,17 @@ int write_text(const wchar_t* text, size_t size, FILE* f) {
   return 1;
 }
 
-template <class F>
-auto locked(FILE* f, F body) {
-  flockfile(f);
-  const auto result = body();
-  funlockfile(f);
-  return result;
-}
-
 int print(FILE* f, const wchar_t* format, va_list arguments) {
   constexpr size_t most = size_t{64} << 20;  // characters; vswprintf() does not say how many it needs
   try {
     for (std::vector<wchar_t> text(512); text.size() <= most; text.resize(4 * text.size())) {
       va_list copy;
       va_copy(copy, arguments);
-      errno = 0;
+      const int error = std::exchange(errno, 0);
       const int n = std::vswprintf(text.data(), text.size(), format, copy);
       va_end(copy);
-      if (n < 0 && errno == EILSEQ) {  // no room would do
-        locked(f, [=] { return refuse_character(f); });
-        return -1;
-      }
+      if (n < 0 && errno == EILSEQ) return -1;  // no room would do; like the C library, without an error of the stream
+      errno = error;
       if (n < 0) continue;
       flockfile(f);
       const int result = write_text(text.data(), static_cast<size_t>(n), f);
@@ -97,6 +88,14 @@ int print(FILE* f, const wchar_t* format, va_list arguments) {
     errno = ENOMEM;
   }
   return -1;
+}
+
+template <class F>
+auto locked(FILE* f, F body) {
+  flockfile(f);
+  const auto result = body();
+  funlockfile(f);
+  return result;
 }
 
 }  // namespace
