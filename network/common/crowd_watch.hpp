@@ -1,11 +1,12 @@
 // Yields the processor where more threads poll than there are processors.
 #pragma once
 
-#include <sched.h>
 #include <sys/resource.h>
 
 #include <atomic>
 #include <cstdint>
+
+#include "lib/concurrent/measured_yield.hpp"
 
 namespace lci::network {
 
@@ -24,7 +25,7 @@ class crowd_watch {
   /// Whether the caller must call look() after its poll number `polls` of those without a result.
   bool is_due(uint32_t polls) const { return (polls & mask_.load(std::memory_order_relaxed)) == 0; }
   void look(uint32_t polls) {
-    if (mask_.load(std::memory_order_relaxed) == crowded - 1) sched_yield();
+    if (mask_.load(std::memory_order_relaxed) == crowded - 1) measured_yield::yield();
     if (polls % measured == 0) mask_.store((was_preempted() ? crowded : usual) - 1, std::memory_order_relaxed);
   }
 

@@ -1,8 +1,6 @@
 // What all waits for completion objects share: when they spin, sleep, and return without success.
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,6 +8,7 @@
 
 #include "lib/base/check.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/concurrent/measured_yield.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/long_sleep.hpp"
@@ -67,6 +66,8 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
     const bool served = policy.progressed != nullptr && policy.progressed->served();
     const nanoseconds longest = served ? 10 * longest_slice : longest_slice;
     bool happened = false;
+    const bool yields_are_dear = measured_yield::is_dear();
+    const measured_yield::pause pause(yields_are_dear);  // of the network's yields, too: this thread sleeps instead
     for (int i = 0; i < polls; ++i) {
       if (served) {
         policy.progressed->failures.report();
@@ -91,19 +92,21 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
     }
     if (now - quiet_since < spin) continue;
     const nanoseconds left = deadline - now;
-    if (!policy.park || now - quiet_since < awake) {
-      sched_yield();
+    const bool stays_awake = !policy.park || now - quiet_since < awake;
+    if (stays_awake && !yields_are_dear) {
+      measured_yield::yield();
     } else if (served) {
       sleep(std::min(slice, left).count());
       slice = std::min(2 * slice, longest);
-    } else if (policy.progressed && slice == longest_slice && sleep_long(for_ever ? -1 : left.count(), sleep)) {
+    } else if (policy.progressed && !stays_awake && slice == longest_slice &&
+               sleep_long(for_ever ? -1 : left.count(), sleep)) {
       polls = polls_after_sleep;
     } else if (policy.progressed) {
       // Messages in the backlog are sent when the peer has made room, which may not end the sleep.
       if (!policy.progressed->backlog.empty()) slice = shortest;
       const nanoseconds due(policy.progressed->deadlines.left());
       policy.progressed->net->wait(std::max<int64_t>(std::min({slice, left, due}).count() / 1000, 1));
-      slice = std::min(2 * slice, longest);
+      if (!stays_awake) slice = std::min(2 * slice, longest);
       polls = polls_after_sleep;
     } else {
       sleep(for_ever ? int64_t{-1} : left.count());
