@@ -139,7 +139,7 @@ void root::enter_fence(member& m, const frame& f) {
   if (n_waiting_ == 1 || end < fence_end_) fence_end_ = end;
   if (!failure_.empty()) return fail_fence(failure_);
   if (n_waiting_ < size_) return;
-  while (!pending_.empty()) {  // by nodes, which needs no memory
+  while (!pending_.empty()) {  // each is moved with its node, which needs no memory
     auto put = pending_.extract(pending_.begin());
     if (const auto before = visible_.find(put.key()); before != visible_.end())
       before->second = std::move(put.mapped());

@@ -24,7 +24,7 @@ class runtime;
 class peer_failures {
  public:
   explicit peer_failures(runtime& rt);
-  /// That wait to be thrown.
+  /// The largest number of exceptions that wait to be thrown.
   static constexpr size_t most_exceptions = 64;
 
   // --- recording ---
@@ -43,7 +43,7 @@ class peer_failures {
   /// The peer closes its device: wire::ends or wire::has_ended.
   void add_device_end(int peer, uint8_t how);
   /// An exception that could not be thrown where it was caught, for example of a handler in a progress thread: the next
-  /// progress() of the program throws it. Logged. It is dropped if most_exceptions others wait for that, or without memory.
+  /// progress() of the program throws it. Logged. It is dropped without memory, or if most_exceptions others wait.
   LCI_COLD void add_exception(std::exception_ptr thrown) noexcept;
 
   // --- asking ---

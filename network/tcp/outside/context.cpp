@@ -359,7 +359,8 @@ void context::on_caller(const hello& from, size_t at_listener, socket_handle soc
   }
   m.address_size = static_cast<uint16_t>(address.size());
   if (peer < 0) return (void)send_short(socket.get(), encode(m) + address);
-  struct returning {  // the id, also if something throws
+  // Returns the id if there is no connection in the end, also if something throws.
+  struct returning {
     context& of;
     int peer;
     ~returning() {

@@ -128,7 +128,7 @@ class context final : public outside_context, private introductions_owner {
   void begin_end(int peer, departure how);
   void finish(int peer, departure how);
   void fail(int peer, contact::state how, const std::string& reason);
-  /// As fail(), for what can't be done without memory.
+  /// As fail(), where there is no memory for what was to be done.
   void fail_without_memory(int peer);
   void handle_due();
   void note_use() { used_.store(true, std::memory_order_relaxed); }

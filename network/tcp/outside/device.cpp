@@ -173,8 +173,8 @@ bool device::handle_notes(event_sink& sink) {
 }
 
 void device::report_departure(int peer, departure how, event_sink& sink) {
-  std::exception_ptr
-      thrown;  // the first one of a handler: the rest is reported all the same, as the id is retired next
+  // The first exception of a handler. The rest is reported all the same, as the id is retired next.
+  std::exception_ptr thrown;
   for (bool all = false; !all;) {
     try {
       deferred_.report(failed_, [&](const failed_operation& o) {
