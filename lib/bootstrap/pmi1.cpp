@@ -169,7 +169,7 @@ class pmi1_bootstrap final : public bootstrap {
         channel_->send("cmd=abort exitcode=" + std::to_string(code) + "\n");
       }
     } catch (const std::exception&) {
-      // The launcher is gone, or there is no memory to notify it: exit without it.
+      // The launcher has ended, or this rank has no memory for the message to it: exit all the same.
     }
     _exit(code);
   }

@@ -160,7 +160,7 @@ class pmi2_bootstrap final : public bootstrap {
         call("PMI2_Abort", [f = library_.abort, message](answer& r) { f(1, message.c_str()); });
       }
     } catch (const std::exception&) {
-      // The launcher is gone, or there is no memory to notify it: exit without it.
+      // The launcher has ended, or this rank has no memory for the message to it: exit all the same.
     }
     _exit(code);
   }

@@ -163,7 +163,7 @@ class pmix_bootstrap final : public bootstrap {
              [f = library_.abort, code, message](answer& a) { a.status = f(code, message.c_str(), nullptr, 0); });
       }
     } catch (const std::exception&) {
-      // The launcher is gone, or there is no memory to notify it: exit without it.
+      // The launcher has ended, or this rank has no memory for the message to it: exit all the same.
     }
     _exit(code);
   }

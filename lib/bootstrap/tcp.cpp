@@ -196,7 +196,7 @@ class tcp_bootstrap final : public bootstrap {
         }
       }
     } catch (const std::exception&) {
-      // The root is gone, or there is no memory to notify it: exit without it.
+      // The root has ended, or this rank has no memory for the message to it: exit all the same.
     }
     _exit(code);
   }

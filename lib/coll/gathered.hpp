@@ -8,8 +8,8 @@
 
 namespace lci::coll {
 
-/// An item of each rank. Everything is allocated by the constructor, so that a rank without memory throws before the
-/// others can have the result. Used by one thread.
+/// One item of each rank, exchanged by gather(). The constructor allocates all memory, so a rank that has none throws
+/// before the exchange, and no other rank gets a result. Used by one thread.
 template <class T>
 class gathered {
  public:

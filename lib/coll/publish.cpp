@@ -25,7 +25,7 @@ namespace lci::core {
 
 publication_t publish_memory(publish_memory_args& a) {
   device& d = *a.device.p_impl;
-  // Memory for everything is allocated before the exchange, after which the other ranks find what they have got.
+  // All memory is allocated before the exchange: after it the other ranks use the publication, so this rank can't fail.
   coll::gathered<coll::offer> offers(d.n_ranks);
   published_memory::prepared room(static_cast<size_t>(d.n_ranks));
   auto made = std::make_unique<publication>();

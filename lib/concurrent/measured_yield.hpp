@@ -13,7 +13,7 @@ namespace lci {
 /// Lets other threads run on the calling thread's processor, and measures how long that takes. Among threads that poll,
 /// and yield themselves, it takes microseconds. Beside threads that compute it takes a time slice, some milliseconds,
 /// while a thread that sleeps is continued soon after it is woken. So a thread that can sleep yields only while yields
-/// are not dear. Each thread has its own measurements.
+/// are not dear (slow). Each thread has its own measurements.
 class measured_yield {
  public:
   using clock = std::chrono::steady_clock;

@@ -74,12 +74,12 @@ class device final : public remote_device, public bundling_device, public connec
   /// no space; `gone`: the peer is gone; `filled`: appended, and the bundle should be sent now.
   enum class joined : uint8_t { alone, waits, filled, no_room, gone };
   joined join(connection& c, frame_kind kind, const parts& m, const request* asked);
-  /// False: nothing was written, and there is no memory to keep the message.
+  /// Returns false if the socket has taken nothing and there is no memory to store the message: it was not sent.
   bool write_alone(connection& c, frame_kind kind, const parts& m, const request* asked);
   /// Keeps what the socket has not taken of a message, of which `done` bytes are written. While there is no memory it
   /// goes on writing, and returns ENOMEM in the end. Returns an errno, or 0.
   LCI_COLD int keep_rest(int fd, const gathered& m, size_t size, size_t& done, std::list<outgoing>& rest);
-  /// Ends the turn of a message of which nothing was written.
+  /// Lets other threads write to the connection again, after a message that was not sent.
   LCI_COLD void take_back(connection& c, const request* asked);
   /// Ends a turn in which a message was sent alone, except for a `rest` of at most one entry; `error`: the connection
   /// is broken. Needs no memory.

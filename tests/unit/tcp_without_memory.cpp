@@ -1,4 +1,4 @@
-// Messages of which a full socket takes a part, or nothing, while there is no memory to keep the rest.
+// TCP: a socket is full and takes a part of a message or nothing, and there is no memory to store the rest.
 #include <atomic>
 #include <thread>
 

@@ -18,7 +18,7 @@ namespace lci::core {
 struct wait_policy {
   const char* operation;         // for messages
   double timeout = -1;           // seconds; negative: for ever
-  bool park = false;             // sleep after a short spin; else only let other threads run
+  bool park = false;             // sleep after a short spin; else yield, or sleep briefly where yields are dear
   device* progressed = nullptr;  // the device to progress, if any
 };
 

@@ -27,7 +27,7 @@ class published_memory {
   using publication_map = std::map<uint64_t, publication>;
 
  public:
-  /// A publication that add() can add without memory.
+  /// A publication whose memory is allocated already, so that add() can't fail.
   class prepared {
    public:
     explicit prepared(size_t n_ranks);
@@ -38,10 +38,10 @@ class published_memory {
     friend class published_memory;
     publication_map::node_type found_;
   };
-  /// Allocates what add() needs beside the publication, whatever is removed meanwhile.
+  /// Allocates the entries of `n_ranks` ranks. To be called before add(), which then allocates nothing.
   void make_room(size_t n_ranks);
-  /// Adds a publication. make_room() comes before. `own`: this rank's region, or null; is_published(own) is true from now
-  /// on. Returns the publication's number, for remove().
+  /// Adds a publication after make_room(). `own`: this rank's region, or null; is_published(own) is true from now on.
+  /// Returns the publication's number, for remove().
   uint64_t add(prepared made, const memory_region* own) noexcept;
   void remove(uint64_t publication);
 

@@ -220,7 +220,7 @@ errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag, const 
 errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag, const void* buffer,
                         size_t size) {
   using namespace core;
-  // The functor then calls post_send(), where is_to_pause() resets the number.
+  // On `retry` the caller, a functor of the public headers, calls post_send(), where is_to_pause() resets the count.
   if (LCI_UNLIKELY(++tls_sends_in_a_row > most_sends_in_a_row)) return errorcode_t::retry;
   return d->inject(rank, wire::pack_send(engine_and_policy, tag), buffer, size);
 }

@@ -41,7 +41,8 @@ class external_peers final : public network::external_peer_book {
   /// Removes what the id's previous peer has left, so that it isn't attributed to the next one.
   void clear(int peer);
 
-  /// Ids, the oldest first. An id is in one list at most; next_ links them, so adding one needs no memory.
+  /// A list of ids, the oldest first. An id is in one list at most, and next_ has its successor, so appending one
+  /// allocates nothing.
   struct id_list {
     int oldest = none, newest = none;
   };

@@ -168,8 +168,8 @@ void take_rest(launch_options& options, const words_of_options& words) {
 /// The words in the order that CLI11 expects: last first.
 std::vector<std::string> reversed(const std::vector<std::string>& words) { return {words.rbegin(), words.rend()}; }
 
-/// Replaces `-np`, as launchers of MPI call the option, by `-n` where only options without a value stand before it.
-/// Elsewhere it may be a value, or an argument of the program.
+/// Replaces `-np`, as launchers of MPI call the option, by `-n`. Only where options without a value precede it: behind
+/// others the word `-np` may be an option's value, or an argument of the program.
 void accept_np(std::vector<std::string>& words) {
   for (std::string& word : words) {
     if (word == "-np") word = "-n";

@@ -122,7 +122,7 @@ class context final : public outside_context, private introductions_owner {
   void drop_link_calls(int peer);
   void give_link(int peer, uint16_t device, socket_handle socket);
   void call_link(int peer, uint16_t device);
-  /// Undoes what add() has done, without memory for the rest.
+  /// Undoes what add() has done so far, where it has no memory to go on.
   void forget_new(const device& d, uint16_t number);
   void read_control(int peer);
   void begin_end(int peer, departure how);
