@@ -121,6 +121,7 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
   e->counts = counts_offset(e->id);
   e->counted_before = totals_of(e->id);
   e->direct_receives = direct_receives_of(*e);
+  e->direct_sends = direct_sends_of(*e);
   record_created(e.get());
   w.ports.add(e.get());
   return e.release();

@@ -54,15 +54,19 @@ LCI_ALWAYS_INLINE inline bool am_directly(const LCI_endpoint_s& ep, int rank, co
   return LCI_LIKELY(lci::detail::direct_am(a, unused));
 }
 
-/// The same for a word that is no memory of packets.
-LCI_ALWAYS_INLINE inline bool word_directly(const LCI_endpoint_s& ep, int rank, const void* word, LCI_tag_t tag) {
+/// Whether the core's direct path takes a word for the rank that is no memory of packets.
+LCI_ALWAYS_INLINE inline bool takes_word(const LCI_endpoint_s& ep, int rank) {
   if (ep.core.p_impl == nullptr) __builtin_unreachable();
   const lci::detail::device_front& front = lci::detail::front_of(ep.core.p_impl);
   return LCI_LIKELY(static_cast<unsigned>(rank) < static_cast<unsigned>(front.n_peers)) &&
-         LCI_LIKELY(front.direct_end > 8) && LCI_LIKELY(front.not_plain.load(std::memory_order_acquire) == 0) &&
-         LCI_LIKELY(lci::detail::inject_am(ep.core.p_impl, rank, ep.in_place,
-                                           tag_of(arrival::immediate) | ep.id_bits | tag, word,
-                                           8) == lci::errorcode_t::done);
+         LCI_LIKELY(front.direct_end > 8) && LCI_LIKELY(front.not_plain.load(std::memory_order_acquire) == 0);
+}
+
+/// Posts a word that is no memory of packets as an active message. Returns false if nothing was sent.
+LCI_ALWAYS_INLINE inline bool word_directly(const LCI_endpoint_s& ep, int rank, const void* word, LCI_tag_t tag) {
+  return takes_word(ep, rank) && LCI_LIKELY(lci::detail::inject_am(ep.core.p_impl, rank, ep.in_place,
+                                                                   tag_of(arrival::immediate) | ep.id_bits | tag, word,
+                                                                   8) == lci::errorcode_t::done);
 }
 
 /// Sends a matched message, if the core's fast path can. Returns false if nothing was sent.
@@ -78,6 +82,20 @@ LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, 
   a.matching_policy = ep.policy;
   lci::status_t unused;
   return LCI_LIKELY(lci::detail::direct_send(a, unused));
+}
+
+/// The same for a word that is no memory of packets.
+LCI_ALWAYS_INLINE inline bool send_word_directly(const LCI_endpoint_s& ep, int rank, const void* word, space where,
+                                                 LCI_tag_t tag) {
+  return LCI_LIKELY(ep.direct_sends != LCI_endpoint_s::no_direct_sends) && takes_word(ep, rank) &&
+         LCI_LIKELY(lci::detail::inject_send(ep.core.p_impl, rank, ep.direct_sends, tag_of(where) | ep.id_bits | tag,
+                                             word, 8) == lci::errorcode_t::done);
+}
+/// LCI_endpoint_s::direct_sends.
+inline uint32_t direct_sends_of(const LCI_endpoint_s& ep) {
+  const uint32_t engine = lci::detail::front_of(ep.core.p_impl).engine;
+  return engine == lci::detail::device_front::no_engine ? LCI_endpoint_s::no_direct_sends
+                                                        : engine << 8 | static_cast<uint32_t>(ep.policy);
 }
 
 /// Whether receive_directly() can post a receive from the rank.

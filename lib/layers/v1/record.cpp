@@ -11,17 +11,20 @@ namespace v1 {
 namespace {
 
 // Threads that post are often not those that make progress, so records wander from these to those: in batches.
-constexpr unsigned batch = 32;
+constexpr int batch = most_free_records / 2;
 constinit lci::spinlock lock;
 constinit V1_STORAGE record* free_list = nullptr;  // under lock; linked by next_free
 constinit V1_STORAGE record* all = nullptr;        // under lock; linked by next
 
-[[gnu::noinline]] void hand_on(thread_state& mine, unsigned kept) {
+/// Number of free records that the thread keeps.
+int kept_by(const thread_state& mine) { return most_free_records - mine.room_for_records; }
+
+[[gnu::noinline]] void hand_on(thread_state& mine, int kept) {
   std::lock_guard guard(lock);
-  while (mine.n_free_records > kept) {
+  while (kept_by(mine) > kept) {
     record* r = mine.free_records;
     mine.free_records = r->next_free;
-    --mine.n_free_records;
+    ++mine.room_for_records;
     r->what = record::role::shared;
     r->next_free = free_list;
     free_list = r;
@@ -33,13 +36,13 @@ constinit V1_STORAGE record* all = nullptr;        // under lock; linked by next
 void refill(thread_state& mine) {
   {
     std::lock_guard guard(lock);
-    while (free_list != nullptr && mine.n_free_records < batch) {
+    while (free_list != nullptr && kept_by(mine) < batch) {
       record* r = free_list;
       free_list = r->next_free;
       r->what = record::role::kept;
       r->next_free = mine.free_records;
       mine.free_records = r;
-      ++mine.n_free_records;
+      --mine.room_for_records;
     }
   }
   if (mine.free_records != nullptr) return;
@@ -47,7 +50,7 @@ void refill(thread_state& mine) {
   r->what = record::role::kept;
   r->next_free = nullptr;
   mine.free_records = r;
-  mine.n_free_records = 1;
+  mine.room_for_records = most_free_records - 1;
   std::lock_guard guard(lock);
   r->next = all;
   all = r;
@@ -59,7 +62,7 @@ LCI_ALWAYS_INLINE inline void give_back(record* r, thread_state& mine) {
   r->what = record::role::kept;
   r->next_free = mine.free_records;
   mine.free_records = r;
-  if (LCI_UNLIKELY(++mine.n_free_records > 2 * batch)) hand_on(mine, batch);
+  if (LCI_UNLIKELY(--mine.room_for_records < 0)) hand_on(mine, batch);
 }
 
 }  // namespace
@@ -111,6 +114,7 @@ void record::signal_otherwise(lci::status_t s) {
     request.rank = s.rank;
     count_delivered(endpoint->id);
     if (what == role::short_receive) {
+      request.tag = user_tag_of(s.tag);  // LCI_recvs() does not store it
       request.type = LCI_IMMEDIATE;
       if (LCI_UNLIKELY(!fill_short(request.data.immediate, s.size))) request.flag = LCI_ERR_FATAL;
     } else if (what == role::long_receive) {

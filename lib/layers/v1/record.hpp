@@ -16,7 +16,11 @@ namespace v1 {
 /// The completion object that the core signals at the end of one operation. Records are reused. The posting thread owns
 /// a record until the operation is posted; after that signal() owns it, delivers the request and returns the record to
 /// the free ones.
-struct record final : lci::comp_impl_t {
+///
+/// A receive of a short message uses the first two cache lines: the function that the core calls and the arguments of
+/// the receive in the first, all else in the second. A window of posted receives then fits the first cache together
+/// with the core's operations and the synchronizers.
+struct alignas(lci::cache_line) record final : lci::comp_impl_t {
   enum class role : uint8_t {
     kept,    ///< free, in the list of a thread
     shared,  ///< free, in the list of all threads
@@ -29,11 +33,13 @@ struct record final : lci::comp_impl_t {
 
   LCI_request_t request;
   comp* to;
-  LCI_endpoint_s* endpoint;
+  union {
+    LCI_endpoint_s* endpoint;  ///< of an operation
+    record* next_free;         ///< of a free record
+  };
   role what;
   uint8_t period;  ///< of an issued operation
-  record* next_free;
-  record* next;  ///< of all records, under the lock of the shared ones
+  record* next;    ///< of all records, under the lock of the shared ones
 
   void signal(lci::status_t status) override;
 
@@ -50,27 +56,29 @@ LCI_ALWAYS_INLINE inline bool fill_short(LCI_short_t& s, size_t size) {
 
 /// Gets free records for a thread that has none. Throws std::bad_alloc.
 [[gnu::cold, gnu::noinline]] void refill(thread_state& mine);
-/// Takes a free record, and sets the fields of its request that are known when the operation is posted, but for the
-/// type. `mine`: the calling thread's state, which must have a free record.
+/// Takes a free record. Of its request it sets the user context only. `mine`: the calling thread's state, which must
+/// have a free record.
 LCI_ALWAYS_INLINE inline record* take_record(thread_state& mine, LCI_endpoint_s* endpoint, record::role what, comp& to,
-                                             int rank, LCI_tag_t tag, void* user_context) {
+                                             void* user_context) {
   record* r = mine.free_records;
   mine.free_records = r->next_free;
-  --mine.n_free_records;
+  ++mine.room_for_records;
   r->to = &to;
   r->endpoint = endpoint;
   r->what = what;
-  r->request.rank = rank;
-  r->request.tag = tag;
   r->request.user_context = user_context;
   return r;
 }
-/// The same, but allocates records if the calling thread has none. Throws std::bad_alloc.
+/// The same, but allocates records if the calling thread has none, and sets all fields of the request that are known
+/// when the operation is posted, except its type. Throws std::bad_alloc.
 LCI_ALWAYS_INLINE inline record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank,
                                              LCI_tag_t tag, void* user_context) {
   thread_state& mine = my_state();
   if (LCI_UNLIKELY(mine.free_records == nullptr)) refill(mine);
-  return take_record(mine, endpoint, what, to, rank, tag, user_context);
+  record* const r = take_record(mine, endpoint, what, to, user_context);
+  r->request.rank = rank;
+  r->request.tag = tag;
+  return r;
 }
 void give_back(record* r);
 /// Returns the free records of a thread that ends.

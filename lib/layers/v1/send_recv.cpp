@@ -65,7 +65,7 @@ LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t ta
   kept_short kept{ep, rank, tag};
   lci::keep_in_memory(kept);
   try {
-    if (send_directly(*ep, rank, &src, 8, space::shorts, tag)) {
+    if (send_word_directly(*ep, rank, &src, space::shorts, tag)) {
       count_direct(*kept.ep);
       return LCI_OK;
     }
@@ -152,13 +152,13 @@ LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
 
 namespace {
 
-/// All cases of LCI_recvs() but the direct path. The record contains the arguments.
-[[gnu::noinline]] LCI_error_t recvs_otherwise(record* r) {
-  return guarded("LCI_recvs", [r] {
+/// All cases of LCI_recvs() but the direct path.
+[[gnu::noinline]] LCI_error_t recvs_otherwise(record* r, int rank, LCI_tag_t tag) {
+  return guarded("LCI_recvs", [=] {
     const LCI_endpoint_s& ep = *r->endpoint;
     return post_recorded(r, [&] {
-      return lci::post_recv_x(source_of(ep, r->request.rank), &r->request.data.immediate, sizeof(LCI_short_t),
-                              send_tag(ep, space::shorts, r->request.tag), lci::comp_t(r))
+      return lci::post_recv_x(source_of(ep, rank), &r->request.data.immediate, sizeof(LCI_short_t),
+                              send_tag(ep, space::shorts, tag), lci::comp_t(r))
           .device(device_of(ep))
           .matching_policy(ep.policy)();
     });
@@ -171,7 +171,7 @@ namespace {
     comp& to = completion_of(completion);
     require_completion(to);
     record* r = take_record(ep, record::role::short_receive, to, rank, tag, user_context);
-    return recvs_otherwise(r);
+    return recvs_otherwise(r, rank, tag);
   });
 }
 /// Completes a receive whose message had already arrived.
@@ -199,8 +199,8 @@ LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t com
   comp* const to = detail::current->comps.find_live(completion);
   if (LCI_UNLIKELY(to == nullptr) || LCI_UNLIKELY(mine == nullptr) || LCI_UNLIKELY(mine->free_records == nullptr))
     return recvs_checked(ep, rank, tag, completion, user_context);
-  record* const r = take_record(*mine, ep, record::role::short_receive, *to, rank, tag, user_context);
-  if (!can_receive_directly(*ep, rank)) return recvs_otherwise(r);
+  record* const r = take_record(*mine, ep, record::role::short_receive, *to, user_context);
+  if (!can_receive_directly(*ep, rank)) return recvs_otherwise(r, rank, tag);
   const lci::status_t* s;
   try {
     s = receive_directly(*ep, rank, &r->request.data.immediate, sizeof(LCI_short_t), space::shorts, tag, r, nullptr);

@@ -42,6 +42,7 @@ thread_state& detail::adopt_state() {
     // Zeroed pages that are not touched before their endpoints are used.
     s = static_cast<thread_state*>(std::calloc(1, sizeof(thread_state)));
     if (s == nullptr) throw std::bad_alloc();
+    s->room_for_records = most_free_records;
     s->next = all_states;
     all_states = s;
   }

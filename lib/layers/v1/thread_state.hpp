@@ -22,11 +22,14 @@ struct message_counts {
   std::atomic<uint64_t> delivered{0};  ///< messages of peers that have ended here
 };
 
+/// A thread with more free records gives some to the others.
+constexpr int most_free_records = 64;
+
 /// Of one thread at a time. A thread that ends leaves it, with its counts, to a later one. Never freed.
 struct thread_state {
   message_counts of_id[max_ids];
   record* free_records = nullptr;
-  unsigned n_free_records = 0;
+  int room_for_records;              ///< how many more free records the thread keeps
   lci::comp_impl_t* bell = nullptr;  ///< signalled by deliveries of this thread while it waits; see exchange_bell()
   thread_state* next = nullptr;      // of all states, under the registry's lock
   thread_state* next_idle = nullptr;

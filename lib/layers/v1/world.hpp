@@ -57,6 +57,10 @@ struct LCI_endpoint_s {
   /// For lci::detail::file_receive(): its `terms` of a receive by rank and tag, without rank, tag and space. 0 if
   /// receives of this endpoint must be posted by lci::post_recv().
   uint64_t direct_receives = 0;
+  /// For lci::detail::inject_send(): its `engine_and_policy`. no_direct_sends if sends of this endpoint must be posted by
+  /// lci::post_send().
+  uint32_t direct_sends = no_direct_sends;
+  static constexpr uint32_t no_direct_sends = ~uint32_t{0};
   lci::rcomp_t in_place = 0;                 ///< ports->in_place
   const v1::arrival_ports* ports = nullptr;  ///< the handles of the peers' ports, which are the same here
   v1::comp* default_comp = nullptr;          ///< of what arrives
