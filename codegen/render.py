@@ -174,7 +174,7 @@ class _Filters:
     def names_memory(self, op):
         """Whether lib/core/checking/memory_inspection.hpp checks the operation."""
         return op.name in ("post_comm", "post_am", "post_send", "post_recv", "post_put", "post_get", "post_atomic",
-                           "net_post_put", "net_post_putImm", "net_post_get")
+                           "net_post_put", "net_post_putImm", "net_post_get", "put_upacket")
 
     def works_after_fork(self, op):
         """Whether a forked child may call it: it only reads facts about the process, or ends the process."""

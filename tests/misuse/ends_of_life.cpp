@@ -105,6 +105,27 @@ void free_while_another_thread_makes_progress() {
   lci::g_runtime_fina();
 }
 
+void free_a_packet_twice() {
+  const char* check = std::getenv("LCI_ATTR_CHECK");
+  if (check == nullptr || std::string(check) != "1") return;
+  lci::g_runtime_init();
+  void* const packet = lci::get_upacket();
+  lci::put_upacket(packet);
+  expect(refusal([&] { lci::put_upacket(packet); }).find("packet that is free") != std::string::npos,
+         "a packet is not freed twice");
+  expect(!refusal([&] { (void)lci::post_send(0, packet, 8, 1, lci::COMP_NULL); }).empty(),
+         "a packet that is free is not sent");
+  void* const sent = lci::get_upacket();
+  char b[8];
+  lci::comp_t counter = lci::alloc_counter();
+  (void)lci::post_send(0, sent, 8, 1, lci::COMP_NULL);
+  (void)lci::post_recv_x(0, b, 8, 1, counter).allow_done(false)();
+  expect(lci::counter_wait_for(counter, 1, 30), "the packet's message arrives");
+  expect(!refusal([&] { lci::put_upacket(sent); }).empty(), "a packet that a message took over is not freed again");
+  lci::free_comp(&counter);
+  lci::g_runtime_fina();
+}
+
 void free_a_registered_object() {
   lci::g_runtime_init();
   lci::comp_t counter = lci::alloc_counter(), other = lci::alloc_counter();
@@ -152,6 +173,7 @@ int main() {
   start_four_times_at_once();
   free_in_a_handler();
   free_while_another_thread_makes_progress();
+  free_a_packet_twice();
   free_a_registered_object();
   free_in_the_wrong_order();
   std::printf("cases: %d passed, %d failed, 0 skipped\n", right, wrong);

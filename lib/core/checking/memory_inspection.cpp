@@ -11,6 +11,7 @@
 #include "lib/core/device/device.hpp"
 #include "lib/core/memory/layout.hpp"
 #include "lib/core/memory/memory_region.hpp"
+#include "lib/core/memory/packet_pool.hpp"
 #include "lib/core/post/post_layout.hpp"
 #include "lib/core/transfer/atomics.hpp"
 
@@ -71,8 +72,19 @@ void require_apart(const named_memory& m, const char* layout, std::vector<range>
       throw_invalid(m.operation, layout, "of pieces that overlap", "of disjoint pieces, since they are written");
 }
 
+/// Throws if the memory is a packet that nobody has. `remedy`: what the program may have done before.
+void require_not_free(const char* operation, const char* argument, runtime& rt, const void* memory,
+                      const char* remedy) {
+  const packet_pool* const pool = rt.pool_of(memory);
+  if (pool != nullptr && pool->is_free(packet::of(const_cast<void*>(memory))))
+    throw_invalid(operation, argument, "a packet that is free", "one that the program has", remedy);
+}
+
 void inspect(const named_memory& m) {
   if (m.d == nullptr || m.size == 0 || !is_possible(m.size)) return;
+  if (!has_layout(m.layout))
+    require_not_free(m.operation, m.buffer_name, m.d->rt, m.buffer,
+                     "put_upacket() returns it, and a message that was posted with it takes it over");
   if (is_registered(m.mr) && !has_device(*m.mr.p_impl))
     throw_invalid(m.operation, "mr", "of a device that was freed", "of the device that is used");
   if (is_registered(m.mr) && m.mr.p_impl->device.p_impl != m.d) reject_registration(*m.d, *m.mr.p_impl);
@@ -161,6 +173,13 @@ void inspect_memory(const post_get_args& a) { inspect_written_here(of_access("po
 void inspect_memory(const net_post_put_args& a) { inspect_written_there(of_raw_access("net_post_put", a)); }
 void inspect_memory(const net_post_putImm_args& a) { inspect_written_there(of_raw_access("net_post_putImm", a)); }
 void inspect_memory(const net_post_get_args& a) { inspect_written_here(of_raw_access("net_post_get", a)); }
+
+void inspect_memory(const put_upacket_args& a) {
+  runtime* const rt = a.runtime.is_empty() ? g_default_runtime.load(std::memory_order_acquire) : a.runtime.p_impl;
+  if (rt == nullptr || a.packet == nullptr) return;
+  require_not_free("put_upacket", "packet", *rt, a.packet,
+                   "it was returned before, or a message that was posted with it has taken it over");
+}
 
 void inspect_memory(const post_atomic_args& a) {
   const device* d = device_of(a);

@@ -178,4 +178,20 @@ size_t packet_pool::home() const {
   return n;
 }
 
+bool packet_pool::is_free(const packet* p) const {
+  const size_t index = (reinterpret_cast<const std::byte*>(p) - arena_) / stride_;
+  if (index >= fresh_.load(std::memory_order_relaxed)) return true;
+  for (size_t i = 0; i < deques_.size(); ++i) {
+    if (const deque* d = deques_.get(i)) {
+      std::lock_guard guard(d->lock);
+      for (size_t at = d->head; at != d->tail; ++at)
+        if (d->ring[at & d->mask] == p) return true;
+    }
+  }
+  std::lock_guard guard(spare_lock_);
+  for (const packet* spare = spare_; spare != nullptr; spare = spare->next_spare)
+    if (spare == p) return true;
+  return false;
+}
+
 }  // namespace lci::core

@@ -102,6 +102,8 @@ class packet_pool : public object_memory<packet_pool, true> {
 
   /// Packets that are free. Exact only while no thread uses the pool.
   size_t home() const;
+  /// Whether this packet of the pool is free. Looks at all free packets.
+  LCI_COLD bool is_free(const packet* p) const;
 
   packet_pool_attr_t attr;
   runtime_t runtime;

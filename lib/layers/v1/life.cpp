@@ -85,7 +85,10 @@ void open(world& w) {
   {
     const packet_settings packets;
     // Not the default runtime: that belongs to the program, which may use lci.hpp, too.
-    w.runtime = lci::alloc_runtime_x().name("LCI v1.7").alloc_default_device(false)();
+    auto alloc = lci::alloc_runtime_x().name("LCI v1.7").alloc_default_device(false);
+    // Otherwise the user's settings decide.
+    if (detail::checks) alloc = alloc.check(true);
+    w.runtime = alloc();
   }
   w.packets = lci::get_default_packet_pool_x().runtime(w.runtime)();
   LCI_RANK = lci::get_rank_me_x().runtime(w.runtime)();

@@ -27,6 +27,19 @@ static LCI_comp_t freed_sync(void) {
   LCI_sync_free(&sync);
   return copy;
 }
+static LCI_error_t freed_packet(void) {
+  LCI_mbuffer_t buffer;
+  LCI_mbuffer_alloc(LCI_UR_DEVICE, &buffer);
+  LCI_mbuffer_free(buffer);
+  return LCI_mbuffer_free(buffer);
+}
+static LCI_error_t sent_packet(void) {
+  LCI_mbuffer_t buffer;
+  LCI_mbuffer_alloc(LCI_UR_DEVICE, &buffer);
+  buffer.length = 8;
+  LCI_mbuffer_free(buffer);
+  return LCI_sendmn(LCI_UR_ENDPOINT, buffer, 0, 0);
+}
 static LCI_error_t freed_plist(void) {
   LCI_plist_t plist, copy;
   LCI_plist_create(&plist);
@@ -216,6 +229,8 @@ static LCI_error_t call(const char* name) {
   CASE("threshold", LCI_sync_create(NULL, 0, &comp));
   CASE("handler null", LCI_handler_create(NULL, NULL, &comp));
   CASE("plist freed", freed_plist());
+  CASE("packet freed twice", freed_packet());
+  CASE("packet freed and sent", sent_packet());
   CASE("plist null", LCI_plist_set_default_comp(NULL, NULL));
   CASE("kind of default", kind_of_default());
   CASE("segment not of buffer", unregistered());

@@ -54,6 +54,8 @@ CHECKED = {
     "awaited results null": ("LCI_queue_wait_multiple", "requests is NULL"),
     "remote null": ("LCI_putm", "remote.address is NULL"),
     "plist freed": ("LCI_plist_set_match_type", "that was freed"),
+    "packet freed twice": ("LCI_mbuffer_free", "a packet that is free"),
+    "packet freed and sent": ("LCI_sendmn", "a packet that is free"),
     "kind of default": ("LCI_endpoint_init", "LCI_plist_set_comp_type"),
     "segment not of buffer": ("LCI_sendl", "not all in its segment"),
     "segment of other device": ("LCI_sendl", "another device"),
