@@ -121,6 +121,9 @@ options parse(int argc, char** argv) {
       "threads.\n`lci_perf floor METRIC` measures, without LCI and without a launcher, the limits "
       "of the machine that the other figures can be held against.",
       "lci_perf");
+  app.failure_message([](const CLI::App*, const CLI::Error& e) {
+    return std::string("lci_perf: ") + e.what() + "\nRun with --help for more information.\n";
+  });
   app.add_option("OP", op, "what to measure")->required()->check(CLI::IsMember(keys(op_names)));
   app.add_option("METRIC", metric, "which of its figures: see below")
       ->required()

@@ -55,6 +55,9 @@ bool parse_command_line(int argc, char** argv, program_options& o, int& exit_cod
   bool no_filter = false, no_split = false, forward_only = false;
 
   CLI::App app{description, "kmer_count"};
+  app.failure_message([](const CLI::App*, const CLI::Error& e) {
+    return std::string("kmer_count: ") + e.what() + "\nRun with --help for more information.\n";
+  });
   app.footer(examples);
   app.get_formatter()->column_width(30);
   app.add_option("files", o.files, "FASTA or FASTQ files, plain or compressed with gzip")->required()->type_name("");

@@ -67,18 +67,13 @@ void require_all(const std::vector<mapping>& all, const std::exception_ptr& why)
 
 /// The other ranks wait for this rank, so an exchange that has not begun here for want of memory is begun again.
 void insist_on_exchange(gathered<mapping>& maps, runtime_t runtime, device_t device) {
-  auto& numbers = device.p_impl->collective_numbers;
-  const auto next_number = [&] {
-    const uint32_t next = numbers.next();
-    numbers.take_back(next);
-    return next;
-  };
-  const uint32_t number = next_number();
+  const auto& numbers = device.p_impl->collective_numbers;
+  const uint32_t number = numbers.peek();
   for (int tries = 1;; ++tries) {
     try {
       return maps.gather(runtime, device);
     } catch (const resource_error&) {
-      if (tries == memory_tries || next_number() != number) throw;
+      if (tries == memory_tries || numbers.peek() != number) throw;
     }
     await_memory();
   }

@@ -205,6 +205,9 @@ int main(int argc, char** argv) {
       "the value of each attribute with its origin.\nExit code: 0; 1 if a variable of the "
       "environment is not understood; 2 for a bad command line.",
       "lci_info");
+  app.failure_message([](const CLI::App*, const CLI::Error& e) {
+    return std::string("lci_info: ") + e.what() + "\nRun with --help for more information.\n";
+  });
   bool json = false, verbose = false;
   app.add_flag("--json", json, "everything as one JSON object");
   app.add_flag("-v,--verbose", verbose, "also what each attribute means and accepts");

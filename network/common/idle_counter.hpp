@@ -15,11 +15,17 @@ class idle_counter {
     n_.store(n, std::memory_order_relaxed);
     return n;
   }
+  /// A call had a result.
+  void note_result() { n_before_result_.store(n_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
+  /// Number of calls without a result since the last one with a result.
+  uint32_t in_a_row() const {
+    return n_.load(std::memory_order_relaxed) - n_before_result_.load(std::memory_order_relaxed);
+  }
   /// True for one of `period` calls.
   bool is_due(uint32_t period) { return count() % period == 0; }
 
  private:
-  std::atomic<uint32_t> n_{0};
+  std::atomic<uint32_t> n_{0}, n_before_result_{0};
 };
 
 }  // namespace lci::network

@@ -72,13 +72,14 @@ class remote_device : public device {
   /// A poll or post had no result.
   void count_idle() {
     const uint32_t polls = idle_.count();
-    if (LCI_UNLIKELY(crowd_.is_due(polls))) crowd_.look(polls);
+    if (LCI_UNLIKELY(crowd_.is_due(polls))) crowd_.look(polls, idle_.in_a_row());
     if (LCI_UNLIKELY(polls % polls_between_checks == 0))
       check_peers();
     else
       check_if_late();
   }
-  /// The same for polls that have results, and for programs that rarely poll: where many threads share a core, a
+  void count_result() { idle_.note_result(); }
+  /// As count_idle() for polls that have results, and for programs that rarely poll: where many threads share a core, a
   /// thousand polls may take a minute.
   void check_if_late() {
     if (LCI_UNLIKELY(checked_.is_over(cpu_ticks()))) check_peers();

@@ -42,6 +42,7 @@ int device::poll(event_sink& sink, int max_events) {
     return n_events;
   }
   if (LCI_UNLIKELY(n < 0)) return end_vain_poll(n, n_events);
+  count_result();
   const auto handle_one = [&](const completion& e) { handle(e, sink); };
   deferred_.handle_all(unhandled_, entries.data(), entries.data() + n, handle_one);
   flush_bundles();

@@ -205,6 +205,8 @@ int device::poll_among_others(event_sink& sink) {
 }
 
 int device::drain(event_sink& sink, const lane_place* lanes, uint32_t which, poller* me) {
+  const uint32_t idle_polls = (me == nullptr ? entry_.idle_polls : me->idle_polls).load(std::memory_order_relaxed);
+  (me == nullptr ? only_ : *me).idle_before_event.store(idle_polls, std::memory_order_relaxed);
   int events = 0;
   bool busy = false;
   for (; which != 0; which &= which - 1) {
@@ -212,8 +214,7 @@ int device::drain(event_sink& sink, const lane_place* lanes, uint32_t which, pol
     if (!lane.ready() || !lane.lock.try_lock()) continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane.source() < 0)) continue;
-    const bool lone =
-        !lane.in_a_stream((me == nullptr ? entry_.idle_polls : me->idle_polls).load(std::memory_order_relaxed));
+    const bool lone = !lane.in_a_stream(idle_polls);
     busy |= !lone;
     events += lane.drain(
         lone && prepare_answer(lane) ? 1 : lane_batch,
@@ -267,7 +268,9 @@ bool device::has_met(int peer) {
 }
 
 int device::look_around(event_sink& sink, poller* me, uint32_t polls) {
-  crowd_.look(polls);
+  crowd_.look(polls, polls - (me == nullptr ? only_ : *me).idle_before_event.load(std::memory_order_relaxed));
+  // Where threads yield, polls come here more often than the peers need to be looked after.
+  if (polls % polls_between_looks != 0 && changes_seen_.load(std::memory_order_relaxed) == context_.changes()) return 0;
   return me == nullptr ? check_peers(sink) : check_peers_after_all_lanes(sink, *me);
 }
 

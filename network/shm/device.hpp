@@ -202,7 +202,7 @@ class device final : public network::device {
     uint32_t kept, own;
   };
   std::vector<share> ring_;                  // under mutex_: of pollers that are not absent
-  poller only_{no_poller};                   // of the only poller: `turn`, `polls_since_sort`
+  poller only_{no_poller};                   // of the only poller: its counters but `polls`, `idle_polls`
   std::atomic<uint32_t> n_lively_lanes_{0};  // of many, those in front; written under mutex_, a hint
   uint32_t moved_ = 0;                       // under mutex_: number of lanes that took the place of others
   poller shared_poller_{no_poller};          // of threads that have none of their own: keeps all lanes

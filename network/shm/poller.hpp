@@ -24,6 +24,7 @@ struct alignas(cache_line) poller {
   // same one; updates that they lose do no harm.)
   std::atomic<uint32_t> polls{0};  // other pollers see from it whether the thread still polls
   std::atomic<uint32_t> idle_polls{0};
+  std::atomic<uint32_t> idle_before_event{0};  // idle polls up to the last poll that found messages
   std::atomic<uint32_t> turn{0};              // of the lanes that not every poll visits, the one to visit next
   std::atomic<uint32_t> polls_since_sort{0};  // of many lanes: see device::move_silent_back()
   std::atomic<uint32_t> reported{0};          // the device's count of empty polls when this thread last looked at it

@@ -47,7 +47,10 @@ int device::poll(event_sink& sink, int) {
     check_if_late();  // messages of one peer must not delay the connection to another one
   }
   flush_all();
-  if (n == 0 && n_events == 0) count_idle();
+  if (n == 0 && n_events == 0)
+    count_idle();
+  else
+    count_result();
   return n_events > 0 ? n_events + std::max(n, 0) : n;
 }
 

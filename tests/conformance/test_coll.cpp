@@ -321,20 +321,9 @@ TEST_CASE("a handler that throws while a collective operation waits does not end
     };
     throwing handler;
     const lci::rcomp_t number = lci::register_rcomp_x(lci::comp_t(&handler)).runtime(env.rt)();
-    env.barrier();
+    env.barrier_at_rest();
     for (int round = 0; round < 4; ++round) {
       uint64_t own = part(env.rank, 0), all = 0;
-      lci::post_am_x(env.right(), &own, sizeof own, lci::COMP_NULL, number)
-          .tag(round / 2)
-          .device(env.device)
-          .allow_retry(false)();
-      const bool late = env.rank == 0;  // the others handle the message while they wait for this rank
-      if (late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      if (round % 2 == 0)
-        lci::barrier_x().runtime(env.rt).device(env.device)();
-      else
-        lci::allreduce_x(&own, &all, 1, 8, add).runtime(env.rt).device(env.device)();
-      if (round % 2 == 1) EXPECT_EQ(all, sum(env.size, 0));
       int thrown = 0;
       const auto progress = [&] {
         try {
@@ -343,11 +332,25 @@ TEST_CASE("a handler that throws while a collective operation waits does not end
           thrown += std::string(e.what()) == "of the handler";
         }
       };
+      // While the post is refused, the left neighbour's message may arrive.
+      while (lci::post_am_x(env.right(), &own, sizeof own, lci::COMP_NULL_RETRY, number)
+                 .tag(round / 2)
+                 .device(env.device)()
+                 .is_retry())
+        progress();
+      const bool late = env.rank == 0;  // the others handle the message while they wait for this rank
+      if (late) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (round % 2 == 0)
+        lci::barrier_x().runtime(env.rt).device(env.device)();
+      else
+        lci::allreduce_x(&own, &all, 1, 8, add).runtime(env.rt).device(env.device)();
+      if (round % 2 == 1) EXPECT_EQ(all, sum(env.size, 0));
       const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20 * lci_test::time_scale);
       while (thrown == 0 && std::chrono::steady_clock::now() < end) progress();
       for (int i = 0; i < 10; ++i) progress();
       EXPECT_EQ(thrown, 1);
-      env.barrier();  // so that no message of the next round arrives in this one
+      // Without progress, in which a message of the next round may arrive.
+      env.barrier_at_rest();
     }
     env.barrier();
     lci::deregister_rcomp_x(number).runtime(env.rt)();

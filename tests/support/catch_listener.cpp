@@ -41,6 +41,16 @@ struct listener : Catch::TestEventListenerBase {
     time_limit(environment_int({"LCI_TEST_TIMEOUT"}, 60));
   }
 
+  // Catch2's report of another rank than 0 is not printed.
+  bool assertionEnded(const Catch::AssertionStats& stats) override {
+    const Catch::AssertionResult& result = stats.assertionResult;
+    if (process_rank() != 0 && !result.isOk())
+      std::fprintf(stderr, "rank %d: %s:%zu: %s %s\n", process_rank(), result.getSourceInfo().file,
+                   result.getSourceInfo().line, result.getExpandedExpression().c_str(),
+                   result.hasMessage() ? result.getMessage().c_str() : "");
+    return true;
+  }
+
   void testCaseEnded(const Catch::TestCaseStats& stats) override {
     if (state.dog) state.dog->rest();
     // Each line is flushed: the next case may end the process.

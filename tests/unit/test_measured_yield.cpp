@@ -1,5 +1,6 @@
-// lib/concurrent/measured_yield.hpp
+// lib/concurrent/measured_yield.hpp, and network/common/crowd_watch.hpp, which uses it
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -7,6 +8,7 @@
 #include <thread>
 
 #include "lib/concurrent/measured_yield.hpp"
+#include "network/common/crowd_watch.hpp"
 
 namespace {
 
@@ -79,4 +81,37 @@ TEST_CASE("measured yield: in a pause there is none") {
     took = seconds_since(begin);
   }));
   CHECK(took < 0.1);  // with the yields, 200 time slices
+}
+
+namespace {
+
+/// How often another thread has taken the calling thread's processor, yields included.
+long times_preempted() {
+  rusage used;
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nivcsw;
+}
+
+}  // namespace
+
+TEST_CASE("crowd watch: a thread whose last polls had results does not yield") {
+  using watch = lci::network::crowd_watch<4096, 16384>;
+  bool crowded = false;
+  long between_results = 0, without = 0;
+  REQUIRE(beside_a_thread_that_computes([&] {
+    watch w;
+    for (const auto start = yield_clock::now(); !crowded && seconds_since(start) < 10;) {
+      w.look(16384, 1);
+      crowded = w.is_due(watch::crowded);
+    }
+    // Less than a time slice long.
+    const long before = times_preempted();
+    for (int i = 0; i < 100; ++i) w.look(watch::crowded, watch::crowded - 1);
+    between_results = times_preempted() - before;
+    for (int i = 0; i < 100; ++i) w.look(watch::crowded, watch::crowded);
+    without = times_preempted() - before - between_results;
+  }));
+  REQUIRE(crowded);
+  CHECK(between_results <= 1);
+  CHECK(without >= 5);
 }
