@@ -147,8 +147,8 @@ OPERATIONS = (
        "and all messages whose post returned `posted`, have completed, at the target too if their `comp_semantic` is "
        "`remote`. Thread-safe.",
        (A("rank", "int", "The target, or ALL_RANKS."), _BY_NAME["local_comp"]),
-       (a.runtime, a.device, a.endpoint, _BY_NAME["user_context"], _BY_NAME["allow_done"],
-        _BY_NAME["allow_posted"]),
+       (a.runtime, a.device, a.endpoint, _BY_NAME["user_context"], _BY_NAME["operation"], _BY_NAME["deadline"],
+        _BY_NAME["allow_done"], _BY_NAME["allow_posted"]),
        source="ours", group=_G,
        result="`done` (nothing was outstanding), or `posted` (`local_comp` will be signalled; `fatal` if the target "
               "has failed)."),

@@ -126,6 +126,59 @@ TEST_CASE("blocking posts return at their deadlines", "[cancel]") {
   });
 }
 
+TEST_CASE("a flush ends at its deadline, or when it is cancelled, and what it waits for goes on", "[cancel]") {
+  on_ranks([](rank_env& env) {
+    auto sent = lci::alloc_counter_x().runtime(env.rt)();
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    char in = 0;
+    const char out = 'x';
+    // No rank receives yet, so this message is outstanding.
+    env.post([&] {
+      return lci::post_send_x(env.right(), &out, 1, 9, sent)
+          .comp_semantic(lci::comp_semantic_t::remote)
+          .runtime(env.rt)();
+    });
+    lci::operation_t name;
+    for (const int target : {env.right(), lci::ALL_RANKS}) {
+      const auto begin = clock_type::now();
+      lci::status_t s = lci::post_flush_x(target, sync).deadline(0.03).user_context(&in).runtime(env.rt)();
+      EXPECT(s.is_posted());
+      s = finished(env, sync, s);
+      EXPECT_EQ(s.error, errorcode_t::timed_out);
+      EXPECT_EQ(s.rank, target);
+      EXPECT_EQ(s.user_context, static_cast<void*>(&in));
+      EXPECT(seconds_since(begin) >= 0.03);
+      s = lci::post_flush_x(target, lci::COMP_NULL).deadline(0.03).operation(&name).runtime(env.rt)();
+      EXPECT_EQ(s.error, errorcode_t::timed_out);
+      EXPECT(name.is_empty());
+      EXPECT(lci::post_flush_x(target, sync).deadline(0.03).runtime(env.rt)().is_posted());
+      EXPECT(lci::sync_wait_for_x(sync, 30 * lci_test::time_scale, &s).runtime(env.rt)());  // asleep
+      EXPECT_EQ(s.error, errorcode_t::timed_out);
+      s = lci::post_flush_x(target, sync).operation(&name).runtime(env.rt)();
+      EXPECT(s.is_posted() && !name.is_empty());
+      EXPECT(lci::cancel(name));
+      EXPECT_EQ(finished(env, sync, s).error, errorcode_t::cancelled);
+      EXPECT(!lci::cancel(name));
+    }
+    EXPECT_INVALID(lci::post_flush_x(env.right(), sync).deadline(std::nan("")).runtime(env.rt)(), "deadline",
+                   "seconds");
+    EXPECT_INVALID(lci::post_flush_x(env.size, sync).deadline(1).runtime(env.rt)(), "rank", "ALL_RANKS");
+    lci::status_t s = lci::post_flush_x(env.right(), sync).deadline(3600).operation(&name).runtime(env.rt)();
+    EXPECT(s.is_posted());
+    env.barrier();  // no rank receives before this point
+    env.post([&] { return lci::post_recv_x(env.left(), &in, 1, 9, lci::COMP_NULL).runtime(env.rt)(); });
+    EXPECT(finished(env, sync, s).is_done());
+    EXPECT(!lci::cancel(name));
+    EXPECT_EQ(lci::counter_get_x(sent).runtime(env.rt)(), int64_t{1});
+    drain(env);
+    EXPECT(lci::post_flush_x(env.right(), sync).deadline(0).operation(&name).runtime(env.rt)().is_done());
+    EXPECT(name.is_empty());
+    lci::free_comp_x(&sync).runtime(env.rt)();
+    lci::free_comp_x(&sent).runtime(env.rt)();
+    env.barrier();
+  });
+}
+
 TEST_CASE("a progress thread that sleeps wakes up for deadlines", "[cancel]") {
   on_ranks([](rank_env& env) {
     auto device = lci::alloc_device_x().runtime(env.rt)();

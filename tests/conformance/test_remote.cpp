@@ -241,6 +241,7 @@ TEST_CASE("a flush to a rank that does not exist is refused", "[remote]") {
 TEST_CASE("a device is freed with a flush that can't end", "[remote]") {
   on_ranks([](rank_env& env) {
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    auto ended = lci::alloc_sync_x().runtime(env.rt)();
     auto device = lci::alloc_device_x().runtime(env.rt)();
     env.barrier();
     const char out = 'x';
@@ -248,9 +249,14 @@ TEST_CASE("a device is freed with a flush that can't end", "[remote]") {
         device, [&] { return lci::post_send_x(env.right(), &out, 1, 9, sync).comp_semantic(remote).device(device)(); });
     EXPECT(s.is_posted());
     EXPECT(lci::post_flush_x(env.right(), sync).device(device)().is_posted());
+    EXPECT(lci::post_flush_x(env.right(), ended).device(device).deadline(3600)().is_posted());
     env.barrier();
     lci::free_device_x(&device).runtime(env.rt)();
     EXPECT(device.is_empty());
+    lci::status_t end;
+    EXPECT(lci::sync_test_x(ended, &end).runtime(env.rt)());
+    EXPECT_EQ(end.error, lci::errorcode_t::cancelled);
+    lci::free_comp_x(&ended).runtime(env.rt)();
     lci::free_comp_x(&sync).runtime(env.rt)();
     env.barrier();
   });

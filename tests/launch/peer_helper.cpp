@@ -2,6 +2,7 @@
 // requests the end; `client` connects several times, sends each kind of request and checks the answers. The other modes
 // are in run_client() and main().
 #include <dirent.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -259,6 +260,30 @@ class client {
     require(before == first, "a fetch-and-add has not returned what was put");
     lci::post_get(peer_, &before, sizeof before, lci::COMP_NULL, offset, rmr);
     require(before == first + 1, "a fetch-and-add has not added");
+    move_rows(offset, rmr);
+  }
+
+  /// Puts the rows of a matrix to places at the server that are further apart, and gets them in another order.
+  void move_rows(size_t offset, lci::rmr_t rmr) {
+    constexpr size_t row = 100, rows = 8, pitch = 400;
+    const auto data = pattern(row * rows);
+    const size_t counts[] = {row, rows}, strides[] = {pitch};
+    const auto there = lci::layout_t::strided(counts, strides, 1);
+    lci::post_put_x(peer_, data.data(), data.size(), lci::COMP_NULL, offset, rmr)
+        .remote_layout(&there)
+        .comp_semantic(lci::comp_semantic_t::remote)();
+    std::vector<lci::layout_segment_t> pieces;
+    for (size_t i = rows; i > 0; --i) pieces.push_back({(i - 1) * row, row});
+    const auto here = lci::layout_t::iovec(pieces.data(), pieces.size());
+    std::vector<char> back(data.size());
+    lci::post_get_x(peer_, back.data(), back.size(), lci::COMP_NULL, offset, rmr)
+        .layout(&here)
+        .remote_layout (&there)();
+    for (size_t i = 0; i < rows; ++i)
+      require(std::equal(&data[i * row], &data[i * row] + row, &back[(rows - 1 - i) * row]), "a row differs");
+    std::vector<char> gap(pitch - row);
+    lci::post_get(peer_, gap.data(), gap.size(), lci::COMP_NULL, offset + row, rmr);
+    require(!std::equal(gap.begin(), gap.begin() + row, &data[row]), "a put of rows has filled a gap");
   }
 
   /// Uses the whole window, so by one client at a time.
@@ -365,6 +390,8 @@ class client {
   int seed_ = 0;
 };
 
+sigset_t guest_signals;  // blocked before threads exist
+
 int run_client(const std::string& mode, char** words, int times) {
   client c(words);
   if (mode == "devices") return c.devices(), 0;
@@ -373,6 +400,14 @@ int run_client(const std::string& mode, char** words, int times) {
     c.connect();
     if (mode == "client") c.everything();
     if (mode == "large") c.large();
+    if (mode == "guest") {  // stays connected until it gets the signal
+      c.everything();
+      std::puts("ready");
+      std::fflush(stdout);
+      int received = 0;
+      sigwait(&guest_signals, &received);
+      c.everything();
+    }
     if (mode == "report") {
       const report r = c.look();
       std::printf("%lu %lu %lu %lu %lu %lu\n", r.served, r.died, r.descriptors, r.mappings, r.resident_kib, r.drained);
@@ -411,6 +446,9 @@ int try_address(const char* address, double timeout) {
 int main(int argc, char** argv) {
   if (argc < 2) return 98;
   const std::string mode = argv[1];
+  sigemptyset(&guest_signals);
+  sigaddset(&guest_signals, SIGUSR1);
+  if (mode == "guest") sigprocmask(SIG_BLOCK, &guest_signals, nullptr);
   lci::g_runtime_init();
   int result = 97;
   if (mode == "server") result = server().run();

@@ -1,61 +1,20 @@
 """Peers outside of the job that prove their user by munge: with a real munged, which each test starts."""
 
 import os
-import pathlib
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 import unittest
 
+from munged import MUNGED, Munged
 from peers_support import HELPER, PeersTest
 from support import PATIENCE, clean_environment
 from test_peers_tcp import CHALLENGE, CONTROL, FAR, GOOD, LISTEN, OUTCOME, Stranger, hello, read_all
 
-MUNGED = shutil.which('munged', path=os.environ.get('PATH', '') + ':/usr/sbin')
 CREDENTIAL = 1024
 NEEDS_MUNGE, WRONG_USER = 10, 12
 NOBODY = 65534
-
-
-class Munged:
-    """A munged with a key of its own."""
-
-    def __init__(self, key=None):
-        self.folder = tempfile.TemporaryDirectory(prefix='munge_')
-        os.chmod(self.folder.name, 0o755)
-        here = pathlib.Path(self.folder.name)
-        self.key = key or os.urandom(64)
-        (here / 'key').write_bytes(self.key)
-        (here / 'key').chmod(0o600)
-        self.socket = here / 'socket'
-        self.command = [MUNGED, '--foreground', '--force', *(f'--{what}={here / what.split("-")[0]}' for what in
-                        ('key-file', 'socket', 'pid-file', 'log-file', 'seed-file'))]
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.PIPE, text=True)
-        until = time.monotonic() + PATIENCE
-        while not self.socket.exists():
-            if self.process.poll() is not None or time.monotonic() > until:
-                raise AssertionError('munged does not start: ' + self.process.communicate()[1])
-            time.sleep(0.02)
-
-    def kill(self):
-        self.process.kill()
-        self.process.communicate()
-        self.socket.unlink(missing_ok=True)
-        pathlib.Path(str(self.socket) + '.lock').unlink(missing_ok=True)
-
-    def end(self):
-        self.kill()
-        self.folder.cleanup()
-
-    def environment(self):
-        return {'LCI_ATTR_PEER_AUTH': 'munge', 'LCI_ATTR_PEER_KEY_FILE': str(self.socket)}
 
 
 @unittest.skipUnless(MUNGED, 'munged is not installed (Debian: munge)')

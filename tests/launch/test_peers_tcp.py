@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import struct
+import time
 import unittest
 
 from far_peers import FAR, LISTEN, FarPeersTest, TestsOfEachNetwork
@@ -145,6 +146,32 @@ class PeersOverTcp(TestsOfEachNetwork, FarPeersTest):
         self.assertGreaterEqual(after['served'], before['served'] + 10000)
         self.assertLessEqual(after['descriptors'], before['descriptors'] + 2)
         self.assert_memory(before, after, mappings=10, resident=6000)
+        self.end(server)
+
+    @unittest.skipUnless(os.environ.get('LCI_TESTS_LONG', '0') != '0', 'takes a minute: with --long')
+    def test_hundreds_of_peers_are_connected_at_once(self):
+        server = self.serve_far()
+        self.far('client', 2)
+        before = self.look()
+        guests = []
+        for i in range(300):
+            guests.append(self.begin('guest', *self.where, 1, **(FAR if i % 3 else {})))
+            self.assertEqual(guests[-1].stdout.readline(), 'ready\n')
+        for guest in guests[::2]:
+            guest.send_signal(signal.SIGUSR1)
+            self.ends_well(guest)
+        for guest in guests[1::4]:
+            guest.kill()
+        for guest in guests[3::4]:
+            guest.send_signal(signal.SIGUSR1)
+            self.ends_well(guest)
+        for guest in guests[1::4]:
+            guest.wait()
+        end = time.monotonic() + PATIENCE
+        while (after := self.look())['died'] != len(guests[1::4]) and time.monotonic() < end:
+            pass
+        self.assertEqual((after['died'], after['drained']), (len(guests[1::4]), 1))
+        self.assertLessEqual(after['descriptors'], before['descriptors'] + 2)
         self.end(server)
 
     def test_refusals_say_what_to_do(self):

@@ -19,9 +19,12 @@ server_options parse_options(int argc, char** argv) {
       ->check(CLI::ExistingDirectory);
   app.add_option("-l,--listen", o.listen,
                  "Where to listen besides shared memory: tcp://HOST:PORT, PORT 0 chooses one; repeatable");
-  app.add_option("-a,--auth", o.auth, "How clients over TCP prove who they are: secret, or none, also from other hosts")
-      ->check(CLI::IsMember({"secret", "none"}));
-  app.add_option("-k,--key-file", o.key_file, "File with the secret; only its owner may read it")
+  app.add_option(
+         "-a,--auth", o.auth,
+         "How clients over TCP prove who they are: secret, munge (the server's user), or none, also from other hosts")
+      ->check(CLI::IsMember({"secret", "munge", "none"}));
+  app.add_option("-k,--key-file", o.key_file,
+                 "File with the secret, which only its owner may read; with munge, munged's socket if not the default")
       ->check(CLI::ExistingFile);
   app.add_option("-t,--threads", o.threads, "Threads that execute requests")
       ->check(CLI::Range(1, 256))

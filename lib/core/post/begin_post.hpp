@@ -23,25 +23,33 @@ inline bool is_named(const Args& a) {
   return a.operation != nullptr || std::bit_cast<int64_t>(a.deadline) > minus_infinity;
 }
 
-/// Calls `post` for an operation that can be cancelled or has a deadline.
-template <class Args>
-LCI_COLD status_t post_named(post_kind what, Args& a, status_t (*post)(Args&)) {
+/// Calls `post()`, which posts with the arguments `a`, for an operation that can be cancelled or has a deadline.
+template <class Args, class Post>
+LCI_COLD status_t with_name(Args& a, Post post) {
   if (std::isnan(a.deadline)) reject_deadline(a.deadline);
   operation_t here;
   if (a.operation == nullptr) a.operation = &here;
   *a.operation = {};
-  device& d = *a.device.p_impl;
   // Made before the post: an operation that is outstanding must not fail for lack of memory.
-  const timers::room room_for_deadline(has_timer(a.deadline) ? &d.deadlines : nullptr);
+  const timers::room room_for_deadline(has_timer(a.deadline) ? &a.device.p_impl->deadlines : nullptr);
   status_t status;
   try {
-    status = d.observer != nullptr ? observe_post(d, what, a, post) : post(a);
+    status = post();
   } catch (...) {
     *a.operation = {};
     throw;
   }
   status.is_posted() ? arm_deadline(a) : void(*a.operation = {});
   return status;
+}
+
+/// with_name() for one of the kinds of operations that an observer sees.
+template <class Args>
+LCI_COLD status_t post_named(post_kind what, Args& a, status_t (*post)(Args&)) {
+  return with_name(a, [&] {
+    device& d = *a.device.p_impl;
+    return d.observer != nullptr ? observe_post(d, what, a, post) : post(a);
+  });
 }
 
 /// Throws "post_am: out of memory" and the like.

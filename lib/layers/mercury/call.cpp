@@ -154,6 +154,7 @@ void call::sent(hg_return_t result) {
   ref();  // for the queue
   completed_.result = result;
   context->completed.push(&completed_);
+  owner.wake();
 }
 
 void call::unref() {

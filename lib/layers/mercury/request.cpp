@@ -95,6 +95,7 @@ hg_return_t request::send() {
       pending_.store(1, std::memory_order_relaxed);
       ref();  // for the answer
       finish(HG_NO_MATCH);
+      owner.wake();
       return HG_SUCCESS;
     }
     call* c = nullptr;
@@ -106,7 +107,7 @@ hg_return_t request::send() {
     ref();  // for the local call
     pending_.store(1, std::memory_order_relaxed);
     c->begin_local(this);
-    owner.local_calls.push(c);
+    owner.begin_local(c);
     return HG_SUCCESS;
   }
   request_header h;
@@ -163,8 +164,9 @@ na_return_t request::on_sent(const na_cb_info* info) {
 void request::cancel() {
   if (is_local_ || !take(cookie)) return;
   if (pending_.load(std::memory_order_relaxed) > 1) NA_Cancel(owner.network->na(), owner.network->context(), queued_);
+  runtime& r = owner;
   finish(HG_FAIL);
-  NA_Direct_wake(owner.network->context());
+  r.wake();
 }
 
 void request::on_departure(na_addr_t peer) {

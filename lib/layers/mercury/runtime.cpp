@@ -98,6 +98,7 @@ bool runtime::wait(request& r, unsigned timeout_ms) {
 void runtime::finished_local() {
   { std::lock_guard guard(local_lock_); }  // a thread that has checked the condition holds the lock until it sleeps
   local_changed_.notify_all();
+  wake();
 }
 
 bool runtime::drain(unsigned timeout_ms) {

@@ -64,6 +64,16 @@ class runtime final : private na::direct_receiver {
   void arrived(call* c) { arrived_calls_.push(c); }
   bool has_calls() const { return !arrived_calls_.is_empty() || !local_calls.is_empty(); }
   void finished_local();
+  /// Adds a call of this process to itself.
+  void begin_local(call* c) {
+    local_calls.push(c);
+    wake();
+  }
+  /// Wakes the threads that wait: what one of them waits for may have happened without a message.
+  void wake() {
+    network->note_event();
+    NA_Direct_wake(network->context());
+  }
   uint64_t first_cookie() const { return first_cookie_; }
   /// Takes a request from the pool, which creates one if none is free.
   request* take_request();

@@ -7,6 +7,7 @@ using na::operation;
 
 bool na_class::advance(unsigned most) {
   waiting.post_some(*this);
+  introduced.answer_some();
   unexpected.report_some();
   direct.pay_some();
   try {

@@ -18,6 +18,9 @@ constexpr milliseconds repetition{200};
 /// After a refused claim, the other connection is established here within about a round trip. It is not if the peer has
 /// not yet noticed that an older connection has ended; this limits the wait for it.
 constexpr milliseconds longest_disagreement{500};
+/// A connection is ended after so many questions without an answer. A process that gives up after
+/// lookups::answer_limit asks less often.
+constexpr uint32_t most_questions = 256;
 
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
@@ -25,7 +28,12 @@ void pause() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 introductions::introductions(na_class& c) : lci::comp_impl_t(in_place()), class_(c) {}
 
-void introductions::open() { open_channel(class_, channel::introductions, this); }
+void introductions::open() {
+  const size_t n = size_t{class_.book->last()} + 1;
+  owed_ = std::make_unique<owed[]>(n);
+  owing_.reserve(n);
+  open_channel(class_, channel::introductions, this);
+}
 
 introduction introductions::message(kind what, uint64_t number) const {
   introduction m;
@@ -83,10 +91,10 @@ void introductions::signal(lci::status_t status) {
   try {
     switch (m.what) {
       case kind::who_are_you:
-        send(rank, message(kind::i_am, m.number), true);
+        owe(rank, kind::i_am, m.number);
         break;
       case kind::claim:
-        send(rank, message(accepts(rank, m) ? kind::accepted : kind::refused, m.number), true);
+        owe(rank, accepts(rank, m) ? kind::accepted : kind::refused, m.number);
         break;
       default: {
         const std::lock_guard guard(mutex_);
@@ -99,6 +107,64 @@ void introductions::signal(lci::status_t status) {
   } catch (const lci::peer_failure_error&) {
     class_.book->forget(class_.book->current(rank));
   }
+}
+
+void introductions::owe(uint32_t rank, kind what, uint64_t number) {
+  bool floods = false;
+  {
+    const std::lock_guard guard(mutex_);
+    owed& o = owed_[rank];
+    floods = ++o.questions > most_questions;
+    if (floods) o.questions = 0;
+    o.what = what;
+    o.number = number;
+    if (!o.is_listed) owing_.push_back(rank);
+    o.is_listed = true;
+  }
+  if (floods) {
+    refuse(NA_PROTOCOL_ERROR, "NA_Progress", "a peer repeats its first question without end; its connection is ended");
+    class_.book->forget(class_.book->current(rank));
+    return drop(rank);
+  }
+  if (!owes_.exchange(true, std::memory_order_seq_cst)) class_.wake_leader();
+}
+
+bool introductions::answer(uint32_t rank, const introduction& m) {
+  try {
+    return send(rank, m, false);
+  } catch (const lci::peer_failure_error&) {
+    class_.book->forget(class_.book->current(rank));
+    return true;  // it needs no answer
+  } catch (const std::exception& e) {
+    if (!is_shortage(e)) throw;
+    return false;
+  }
+}
+
+void introductions::answer_all() {
+  const std::unique_lock alone(answering_, std::try_to_lock);
+  if (!alone.owns_lock()) return;  // another thread is doing this
+  owes_.store(false, std::memory_order_seq_cst);
+  std::unique_lock lock(mutex_);
+  for (size_t i = 0; i < owing_.size();) {
+    const uint32_t rank = owing_[i];
+    const owed o = owed_[rank];
+    if (o.questions > 0) {
+      lock.unlock();
+      const bool is_sent = answer(rank, message(o.what, o.number));
+      lock.lock();
+      owed& now = owed_[rank];
+      if (is_sent && now.what == o.what && now.number == o.number) now.questions = 0;
+      if (now.questions > 0) {  // no room, or a newer question
+        ++i;
+        continue;
+      }
+    }
+    owed_[rank].is_listed = false;
+    owing_[i] = owing_.back();
+    owing_.pop_back();
+  }
+  if (!owing_.empty()) owes_.store(true, std::memory_order_seq_cst);
 }
 
 // --- the connecting process ---
@@ -199,6 +265,7 @@ void introductions::on_failure(uint32_t rank) {
   const std::lock_guard guard(mutex_);
   for (auto& [number, q] : asked_)
     if (q.rank == rank) q.has_failed = true;
+  if (owed_ != nullptr) owed_[rank].questions = 0;
 }
 
 }  // namespace na

@@ -7,10 +7,13 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "lci.hpp"
+#include "lib/base/cpu.hpp"
 #include "lib/layers/na/addresses.hpp"
 #include "lib/layers/na/identity.hpp"
 
@@ -59,8 +62,22 @@ class introductions final : public lci::comp_impl_t {
   na_addr_t introduce(uint32_t rank, clock::time_point end, const std::atomic<bool>& give_up);
   /// Ends the handshakes with a peer that has failed.
   void on_failure(uint32_t rank);
+  /// Whether answers to peers have not been sent yet.
+  bool owes() const { return owes_.load(std::memory_order_seq_cst); }
+  /// Sends those for which there is room.
+  void answer_some() {
+    if (LCI_UNLIKELY(owes())) answer_all();
+  }
 
  private:
+  /// The answer to a peer's last question. Not sent where the question arrives, since the core queues what a handler
+  /// sends without a limit: a peer that asks without end and reads no answers would fill this process's memory.
+  struct owed {
+    introduction::kind what{};
+    uint64_t number = 0;
+    uint32_t questions = 0;  // since the last answer was sent; 0: no answer is owed
+    bool is_listed = false;  // in owing_
+  };
   struct question {
     uint32_t rank = 0;
     bool is_answered = false, has_failed = false;
@@ -72,6 +89,10 @@ class introductions final : public lci::comp_impl_t {
   introduction ask(uint32_t rank, introduction::kind what, clock::time_point end, const std::atomic<bool>& give_up);
   na_addr_t claim(uint32_t rank, const introduction& other, clock::time_point end, const std::atomic<bool>& give_up);
   bool accepts(uint32_t rank, const introduction& m);
+  void owe(uint32_t rank, introduction::kind what, uint64_t number);
+  LCI_COLD void answer_all();
+  /// False if there is no room.
+  bool answer(uint32_t rank, const introduction& m);
   void drop(uint32_t rank);
 
   na_class& class_;
@@ -79,6 +100,10 @@ class introductions final : public lci::comp_impl_t {
   std::map<uint64_t, question> asked_;    // under mutex_
   std::map<identity, uint32_t> claimed_;  // under mutex_: ids of connections whose claims have no answer yet
   uint64_t next_ = 1;                     // under mutex_
+  std::unique_ptr<owed[]> owed_;          // by rank; under mutex_
+  std::vector<uint32_t> owing_;           // ranks; has room for all; under mutex_
+  std::mutex answering_;                  // held by the thread that sends answers
+  std::atomic<bool> owes_{false};
 };
 
 }  // namespace na

@@ -90,8 +90,9 @@ void wait_once(na_class& c, na_context& context, Ready ready, double seconds) {
       // What the core has refused with `retry` is tried again after this time. A thread that makes something wait later
       // sees this leader, and signals it.
       constexpr double soon = 100e-6;
-      if (c.waiting.any() || c.unexpected.owes() || c.direct.owes()) {
+      if (c.waiting.any() || c.introduced.owes() || c.unexpected.owes() || c.direct.owes()) {
         c.waiting.post_some(c);
+        c.introduced.answer_some();
         c.unexpected.report_some();
         c.direct.pay_some();
         seconds = std::min(seconds, soon);

@@ -83,6 +83,8 @@ void unexpected_messages::on_new_peer(uint32_t rank) {
   if (peers_ == nullptr) return;
   peers_[rank].here.store(0, std::memory_order_relaxed);
   peers_[rank].taken.store(0, std::memory_order_relaxed);
+  const std::lock_guard guard(lock_);
+  peers_[rank].stored = 0;
 }
 
 // --- receiving ---
@@ -104,19 +106,23 @@ void unexpected_messages::signal(lci::status_t status) {
   if (source == NA_ADDR_NULL) return;
   const auto rank = static_cast<uint32_t>(status.rank);
   operation* op = nullptr;
-  bool is_lost = false;
+  bool is_lost = false, is_too_much = false;
   {
     const std::lock_guard guard(lock_);
     op = first_receive_;
     if (op != nullptr) {
       first_receive_ = op->next;
+    } else if (LCI_UNLIKELY(peers_[rank].stored >= most_stored)) {
+      is_too_much = true;
     } else if (message* const m = copy_of(status, source); LCI_LIKELY(m != nullptr)) {
       (first_ == nullptr ? first_ : last_->next) = m;
       last_ = m;
+      ++peers_[rank].stored;
     } else {
       is_lost = true;
     }
   }
+  if (LCI_UNLIKELY(is_too_much)) return class_.direct.end(class_.book->current(rank));
   if (LCI_UNLIKELY(is_lost)) {
     note_taken(rank);  // the sender's window has room again
     throw std::bad_alloc();
@@ -129,11 +135,14 @@ void unexpected_messages::signal(lci::status_t status) {
 
 void unexpected_messages::receive(operation* op) {
   message* m = nullptr;
+  addr from{};
   {
     const std::lock_guard guard(lock_);
     m = first_;
     if (m != nullptr) {
       first_ = m->next;
+      class_.book->decode(m->source, &from);
+      if (class_.book->valid(from) && peers_[from.rank].stored > 0) --peers_[from.rank].stored;
     } else {
       op->next = nullptr;
       (first_receive_ == nullptr ? first_receive_ : last_receive_->next) = op;
@@ -141,8 +150,6 @@ void unexpected_messages::receive(operation* op) {
     }
   }
   if (m == nullptr) return;
-  addr from{};
-  class_.book->decode(m->source, &from);
   fill(op, m->source, m->tag, m->bytes, m->size, from.rank);
   release(m);
   class_.finish(op, op->result);

@@ -25,6 +25,9 @@ namespace na {
 class unexpected_messages final : public lci::comp_impl_t {
  public:
   static constexpr uint32_t window = 8192;  // messages
+  /// A peer that ignores the window is disconnected when so many of its messages are stored. Each thread of a peer that
+  /// respects it may exceed it by one.
+  static constexpr uint32_t most_stored = window + 4096;
 
   explicit unexpected_messages(na_class& c);
   ~unexpected_messages() override;
@@ -70,6 +73,7 @@ class unexpected_messages final : public lci::comp_impl_t {
   struct peer {
     std::atomic<uint32_t> here{0};   // messages sent to the peer that it has not reported as matched
     std::atomic<uint32_t> taken{0};  // messages of the peer that were matched and not yet reported to it
+    uint32_t stored = 0;             // messages of the peer that no receive has matched; under lock_
   };
   bool report(uint32_t rank);
   LCI_COLD void report_all();

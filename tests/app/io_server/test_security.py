@@ -6,6 +6,7 @@ import sys
 import threading
 import unittest
 
+from munged import MUNGED, Munged
 from support import IOD, NETWORK, PATIENCE, Server, ServedTest
 
 
@@ -106,6 +107,29 @@ class Keys(ServedTest):
         out = self.run_remotely('cat', '/remote/file', server=server, environment={'LCI_ATTR_PEER_KEY_FILE': str(key)})
         self.assertEqual(out, 'text')
         for environment in ({}, {'LCI_ATTR_PEER_KEY_FILE': str(other)}):
+            done = self.start('cat', '/remote/file', server=server, environment={'IOD_TIMEOUT': '3', **environment})
+            out, err = done.communicate(timeout=PATIENCE)
+            self.assertEqual((out, done.returncode), (b'', 1))
+            self.assertIn(b'Input/output error', err)
+
+
+    @unittest.skipUnless(MUNGED, 'munged is not installed (Debian: munge)')
+    def test_only_users_whom_munge_confirms_are_served(self):
+        munged, other = Munged(), Munged()
+        self.addCleanup(munged.end)
+        self.addCleanup(other.end)
+        (self.folder / 'third').mkdir()
+        try:
+            server = Server(self.folder / 'third', '--auth', 'munge', '--key-file', str(munged.socket))
+        except AssertionError as e:
+            if 'built without' in str(e) or 'libmunge' in str(e):
+                self.skipTest(str(e))
+            raise
+        self.addCleanup(server.stop)
+        (server.root / 'file').write_text('text')
+        out = self.run_remotely('cat', '/remote/file', server=server, environment=munged.environment())
+        self.assertEqual(out, 'text')
+        for environment in ({}, other.environment()):
             done = self.start('cat', '/remote/file', server=server, environment={'IOD_TIMEOUT': '3', **environment})
             out, err = done.communicate(timeout=PATIENCE)
             self.assertEqual((out, done.returncode), (b'', 1))

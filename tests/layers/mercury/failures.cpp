@@ -1,9 +1,8 @@
 // Damaged messages, and processes that die: waiting calls end with a code, and other processes are not affected.
 #include <csignal>
-#include <mutex>
 
-#include "lib/layers/na/direct.hpp"
 #include "tests/layers/mercury/functions.hpp"
+#include "tests/layers/mercury/tap.hpp"
 
 namespace {
 
@@ -26,69 +25,6 @@ int open_often(const std::string& name, int times) {
   }
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
   return 0;
-}
-
-/// An encoded message of HG.
-struct captured {
-  std::string bytes;
-  na_addr_t source;
-  na_tag_t tag;
-};
-
-/// Receives HG's messages instead of HG.
-class tap final : public na::direct_receiver {
- public:
-  explicit tap(const network& net) : net_(net) { REQUIRE_CODE(NA_SUCCESS, NA_Direct_open(net.c, net.x, this)); }
-  ~tap() { NA_Direct_close(net_.c); }
-  tap(const tap&) = delete;
-  tap& operator=(const tap&) = delete;
-
-  void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override {
-    const std::lock_guard guard(lock_);
-    got_.push_back({std::string(static_cast<const char*>(data), size), source, tag});
-  }
-  void on_departure(na_addr_t) override {}
-
-  /// Waits for the next message, a call or an answer.
-  captured next(bool is_answer) {
-    captured found;
-    net_.until([&] {
-      const std::lock_guard guard(lock_);
-      for (auto m = got_.begin(); m != got_.end(); ++m) {
-        if (((m->tag & na::answer_bit) != 0) != is_answer) continue;
-        found = *m;
-        got_.erase(m);
-        return true;
-      }
-      return false;
-    });
-    return found;
-  }
-  void send(na_addr_t to, na_tag_t tag, const std::string& bytes) {
-    net_.until([&] {
-      const na_return_t code = NA_Direct_try(net_.c, bytes.data(), bytes.size(), to, tag);
-      REQUIRE(code == NA_SUCCESS || code == NA_TIMEOUT);
-      return code == NA_SUCCESS;
-    });
-  }
-  /// Sends these bytes to a server and returns its answer.
-  std::string answer_to(na_addr_t server, na_tag_t tag, const std::string& bytes) {
-    send(server, tag, bytes);
-    const captured answer = next(true);
-    REQUIRE(answer.tag == (tag | na::answer_bit) && answer.source == server);
-    return answer.bytes;
-  }
-
- private:
-  const network& net_;
-  std::mutex lock_;
-  std::vector<captured> got_;
-};
-
-hg_return_t result_in(const std::string& answer) {
-  int32_t result = 0;
-  std::memcpy(&result, answer.data() + 16, sizeof result);
-  return static_cast<hg_return_t>(result);
 }
 
 /// This process forwards messages between a client and a server, and damages them.
@@ -216,6 +152,80 @@ int call(const std::string& name) {
   return 0;
 }
 
+hg_return_t run_of_another_name(hg_handle_t handle) {
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, nullptr));
+  return HG_Handler_free(handle);
+}
+
+/// Serves a function whose id is that of the function "bb".
+int serve_another_name() {
+  const hg h(url, true, true);
+  REQUIRE(MERCURY_REGISTER("cA", void, void, run_of_another_name) != 0);
+  say(h.own_name());
+  serve();
+  return 0;
+}
+
+void names_with_one_id() {
+  process server({"another"});
+  const std::string name = server.line();
+  {
+    const hg h(url);
+    const hg_id_t id = MERCURY_REGISTER("bb", void, void, nullptr);
+    const na_addr_t address = h.find(name);
+    REQUIRE_HG(HG_NO_MATCH, h.call(address, id, nullptr, nullptr));
+    REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, address));
+  }
+  REQUIRE(process({"end", name}).wait() == 0);
+  REQUIRE(server.wait() == 0);
+}
+
+void* answer_late(void* handle) {
+  usleep(300000);
+  number_t out{42};
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, &out));
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_free(handle));
+  return nullptr;
+}
+
+hg_thread_pool_t* late_pool = nullptr;
+hg_return_t run_late(hg_handle_t handle) {
+  REQUIRE(hg_thread_pool_post(late_pool, answer_late, handle) == HG_UTIL_SUCCESS);
+  return HG_SUCCESS;
+}
+
+/// Finalizes while a thread still executes the only call.
+int serve_once_and_finalize() {
+  REQUIRE(hg_thread_pool_init(1, &late_pool) == HG_UTIL_SUCCESS);
+  {
+    const hg h(url, true, true);
+    MERCURY_REGISTER("late", void, number_t, run_late);
+    say(h.own_name());
+    for (hg_status_t status = HG_FALSE; status == HG_FALSE;) REQUIRE_HG(HG_SUCCESS, HG_Handler_process(1000, &status));
+  }
+  REQUIRE(hg_thread_pool_destroy(late_pool) == HG_UTIL_SUCCESS);
+  return 0;
+}
+
+/// HG_Finalize() waits for calls that are being executed, and a caller may finalize while its call is outstanding.
+void finalizing_early() {
+  process server({"once"}), keeps({"serve"});
+  double begin = 0;
+  {
+    const hg h(url);
+    const hg_id_t late = MERCURY_REGISTER("late", void, number_t, nullptr);
+    number_t out{0};
+    REQUIRE_HG(HG_SUCCESS, h.call(h.find(server.line()), late, nullptr, &out));
+    REQUIRE(out.value == 42);
+    REQUIRE(server.wait() == 0);
+    hg_request_t never = HG_REQUEST_NULL;
+    REQUIRE_HG(HG_SUCCESS, HG_Forward(h.find(keeps.line()), h.ids.keep, nullptr, nullptr, &never));
+    REQUIRE(keeps.line() == "kept");
+    begin = now();
+  }
+  REQUIRE(now() - begin < 5);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -225,11 +235,16 @@ int main(int argc, char** argv) {
   if (role == "much") return call_with_much_memory(argv[2]);
   if (role == "call") return call(argv[2]);
   if (role == "end") return end_server(argv[2], url);
+  if (role == "another") return serve_another_name();
+  if (role == "once") return serve_once_and_finalize();
   damaged_messages();
   std::puts("damaged messages: done");
   servers_that_die();
   std::puts("servers that die: done");
   clients_that_die();
   std::puts("clients that die: done");
+  names_with_one_id();
+  finalizing_early();
+  std::puts("names with one id, early ends: done");
   return 0;
 }

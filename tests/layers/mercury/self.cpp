@@ -211,6 +211,97 @@ void callbacks(const std::string& name) {
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
 }
 
+/// What a thread that sleeps in HG_Progress() has got.
+struct sleeper {
+  hg_context_t* context = nullptr;
+  std::atomic<int> forwarded{0}, responded{0};
+};
+sleeper* the_sleeper = nullptr;
+
+hg_return_t on_forwarded(const hg_cb_info* info) {
+  REQUIRE_HG(HG_SUCCESS, info->ret);
+  ++the_sleeper->forwarded;
+  return HG_SUCCESS;
+}
+hg_return_t on_responded(const hg_cb_info* info) {
+  REQUIRE_HG(HG_SUCCESS, info->ret);
+  ++the_sleeper->responded;
+  return HG_SUCCESS;
+}
+
+/// Answers by another thread, while the thread that called this function sleeps again.
+hg_return_t run_answered_elsewhere(hg_handle_t handle) {
+  hg_thread_pool_post(
+      pool,
+      [](void* h) -> void* {
+        usleep(50000);
+        number_t out{1};
+        REQUIRE_HG(HG_SUCCESS, HG_Respond(h, the_sleeper->context, on_responded, nullptr, &out));
+        REQUIRE_HG(HG_SUCCESS, HG_Handler_free(h));
+        return nullptr;
+      },
+      handle);
+  return HG_SUCCESS;
+}
+
+/// A call of the own process wakes a thread that sleeps in HG_Progress() or HG_Handler_process(), and so do its answer
+/// and its end.
+void sleepers_execute_calls_of_itself() {
+  const hg h("self", false, true);
+  const na_addr_t self = h.self();
+  add_id = MERCURY_REGISTER("add", number_t, number_t, run_add);
+  const hg_id_t elsewhere = MERCURY_REGISTER("elsewhere", number_t, number_t, run_answered_elsewhere);
+  sleeper s;
+  the_sleeper = &s;
+  s.context = HG_Context_create();
+  constexpr unsigned long_ms = 20000;
+  constexpr int rounds = 3;
+  std::thread sleeps([&] {
+    while (s.forwarded < 2 * rounds || s.responded < rounds) {
+      unsigned n = 0;
+      if (HG_Trigger(s.context, 0, 1, &n) != HG_SUCCESS) HG_Progress(s.context, long_ms);
+    }
+  });
+  const auto soon = [](const std::atomic<int>& count, int n) {
+    const double limit = now() + long_ms * 1e-3 / 2;
+    while (count < n && now() < limit) usleep(1000);
+    return count >= n;
+  };
+  hg_handle_t handle = HG_HANDLE_NULL, other = HG_HANDLE_NULL;
+  number_t in{1}, out{0};
+  REQUIRE_HG(HG_SUCCESS, HG_Create(s.context, self, add_id, &handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Create(s.context, self, elsewhere, &other));
+  for (int i = 1; i <= rounds; ++i) {
+    usleep(50000);  // until it sleeps
+    REQUIRE_HG(HG_SUCCESS, HG_Forward(handle, on_forwarded, nullptr, &in));
+    REQUIRE(soon(s.forwarded, 2 * i - 1));
+    usleep(50000);
+    REQUIRE_HG(HG_SUCCESS, HG_Forward(other, on_forwarded, nullptr, &in));
+    REQUIRE(soon(s.forwarded, 2 * i) && soon(s.responded, i));
+  }
+  sleeps.join();
+  REQUIRE_HG(HG_SUCCESS, HG_Destroy(handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Destroy(other));
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(s.context));
+
+  const int before = executed;
+  std::thread server([] {
+    hg_status_t status = HG_FALSE;
+    REQUIRE_HG(HG_SUCCESS, HG_Handler_process(long_ms, &status));
+    REQUIRE(status == HG_TRUE);
+  });
+  usleep(50000);
+  hg_request_t request = HG_REQUEST_NULL;
+  hg_status_t status = HG_FALSE;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, add_id, &in, &out, &request));
+  REQUIRE(soon(executed, before + 1));
+  server.join();
+  REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 5000, &status));
+  REQUIRE(status == HG_TRUE && out.value == 2);
+  REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, self));
+}
+
 /// A server in the callback model.
 std::atomic<int> responded{0};
 hg_return_t run_respond(hg_handle_t handle) {
@@ -373,6 +464,7 @@ int main(int argc, char** argv) {
   say("life: done");
   REQUIRE(hg_thread_pool_init(2, &pool) == HG_UTIL_SUCCESS);
   calls_of_itself();
+  sleepers_execute_calls_of_itself();
   REQUIRE(hg_thread_pool_destroy(pool) == HG_UTIL_SUCCESS);
   say("calls of itself: done");
   process server({"serve", "tcp"});

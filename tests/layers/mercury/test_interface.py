@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import tempfile
 import unittest
 
 HEADERS = pathlib.Path(os.environ["LCI_SOURCE"]) / "include" / "mercury"
@@ -83,6 +84,16 @@ class Interface(unittest.TestCase):
             lines += [f"#ifdef {name}", f"#error {name} is defined", "#endif"]
         self.assertGreater(len(lines), 80)
         self.compile(lines)
+
+    def test_programs_that_define_hg_has_boost_get_boosts_header(self):
+        with tempfile.TemporaryDirectory() as folder:
+            header = pathlib.Path(folder, "boost", "preprocessor.hpp")
+            header.parent.mkdir()
+            header.write_text("#define BOOST_PP_CAT(a, b) a##b\n")
+            self.compile(["#include <mercury_macros.h>", "#include <mercury_proc_string.h>",
+                          "MERCURY_GEN_PROC(open_in_t, ((hg_const_string_t)(path)))",
+                          "int BOOST_PP_CAT(ma, in)(void) { return MERCURY_REGISTER(\"open\", open_in_t, void, NULL) == 0; }"],
+                         "c", "-std=c99", "-DHG_HAS_BOOST", "-I", folder)
 
 
 if __name__ == "__main__":
