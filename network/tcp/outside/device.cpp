@@ -255,7 +255,7 @@ void device::close(slot& s, bool by_this_side) {
   }
   drop_operations(s);
   s.open = s.ended = s.blocked = s.broken = s.close_sent = s.shut = false;
-  s.incoming.reset();
+  chunks_.give(std::move(s.incoming));
   s.content = {};
   s.over = s.closed = false;
 }
@@ -268,6 +268,7 @@ void device::drop_operations(slot& s) {
   for (const sockets::request& r : s.asked) fail(r.context);
   if (s.content.what() == sockets::arriving::kind::data) fail(s.content.context);
   s.content = {};
+  for (sockets::outgoing& o : s.waiting) chunks_.give(std::move(o.copied));
   s.waiting.clear();
   s.asked.clear();
 }

@@ -147,7 +147,7 @@ bool device::read(slot& s, event_sink& sink, int& n_events) {
 
 void device::stop_reading(slot& s, const char* trouble, bool at_once) {
   s.over = true;
-  s.incoming.reset();
+  chunks_.give(std::move(s.incoming));
   slot* expected = &s;
   recent_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
   if (s.way.descriptor() >= 0) epoll_ctl(events_.get(), EPOLL_CTL_DEL, s.way.descriptor(), nullptr);
