@@ -66,7 +66,8 @@ post_comm = Op(
        "Seconds after which the operation is cancelled and ends as `timed_out`; negative: never.", "-1",
        source="ours"),
      A("allow_done", "bool",
-       "Whether `done` may be returned; if not, the completion object is always signalled.",
+       "Whether `done` may be returned; if not, the completion object is always signalled. Without effect if "
+       "`allow_posted` is false or `local_comp` is not an object: then `done` is returned.",
        "true"),
      A("allow_posted", "bool", "Whether `posted` may be returned; if not, the call waits.",
        "true"),

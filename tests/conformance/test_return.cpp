@@ -76,8 +76,10 @@ TEST_CASE("a receive with allow_posted false waits until its message has arrived
   });
 }
 
-TEST_CASE("with allow_posted false a post with a completion object waits, too", "[return]") {
-  on_ranks([](rank_env& env) {
+TEST_CASE("with allow_posted false a post returns done and signals no object, whatever allow_done is", "[return]") {
+  const bool allow_done = GENERATE(true, false);
+  INFO("allow_done " << allow_done);
+  on_ranks([allow_done](rank_env& env) {
     inbox target(env, inbox_kind::counter, 1);
     inbox local(env, inbox_kind::counter, 1, false);
     const auto rcomps = env.all_gather(target.rcomp());
@@ -87,6 +89,7 @@ TEST_CASE("with allow_posted false a post with a completion object waits, too", 
                   return lci::post_am_x(env.right(), out.data(), size, local.comp(),
                                         rcomps[static_cast<size_t>(env.right())])
                       .allow_posted(false)
+                      .allow_done(allow_done)
                       .runtime(env.rt)();
                 })
                  .is_done());
@@ -94,6 +97,25 @@ TEST_CASE("with allow_posted false a post with a completion object waits, too", 
       env.barrier();
       EXPECT(local.empty());  // it was done: no signal
     }
+    EXPECT(lci::post_flush_x(lci::ALL_RANKS, local.comp())
+               .allow_posted(false)
+               .allow_done(allow_done)
+               .runtime(env.rt)()
+               .is_done());
+    const uint64_t operand = 3;
+    uint64_t word = 4, before = 0;
+    lci::mr_t mr = lci::register_memory_x(&word, sizeof word).runtime(env.rt)();
+    EXPECT(env.post([&] {
+                return lci::post_atomic_x(env.rank, lci::atomic_op_t::add, &operand, &before, local.comp(), 0,
+                                          lci::get_rmr_x(mr).runtime(env.rt)())
+                    .allow_posted(false)
+                    .allow_done(allow_done)
+                    .runtime(env.rt)();
+              })
+               .is_done());
+    EXPECT_EQ(word, uint64_t{7});
+    lci::deregister_memory_x(&mr).runtime(env.rt)();
+    EXPECT(local.empty());
   });
 }
 

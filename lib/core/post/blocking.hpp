@@ -35,6 +35,13 @@ class blocking_comp final : public comp_impl_t {
   std::atomic<int> state_{waiting};
 };
 
+/// Whether a post that is complete signals its object instead of returning `done`. One that may not return `posted`
+/// returns `done`, whatever `allow_done` is.
+template <class Args>
+inline bool signals_when_done(const Args& a) {
+  return LCI_UNLIKELY(!a.allow_done) && a.allow_posted && can_signal(a.local_comp);
+}
+
 /// Does nothing if the caller accepts `posted`; otherwise puts its own completion object into the arguments and waits
 /// for it. Used by the posting thread only.
 ///

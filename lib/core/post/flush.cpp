@@ -95,7 +95,7 @@ status_t flush(post_flush_args& a) {
   const uint64_t generation = d.flushes.generation();
   const status_t done = make_status(errorcode_t::done, a.rank, nullptr, 0, 0, a.user_context);
   if (d.flushes.flushed(a.rank, generation)) {
-    if (a.allow_done || !can_signal(a.local_comp)) return done;
+    if (!signals_when_done(a)) return done;
     signal_from_post(d, a.local_comp.p_impl, done);
     return errorcode_t::posted;
   }

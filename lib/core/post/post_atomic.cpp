@@ -64,7 +64,7 @@ uint64_t compare_of(const post_atomic_args& a) {
 status_t apply_here(device& d, const post_atomic_args& a, void* at) {
   const uint64_t before = apply_atomic(a.op, a.type, at, operand_of(a), compare_of(a));
   if (a.result != nullptr) std::memcpy(a.result, &before, size_of(a.type));
-  if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp))) return atomic_status(a, errorcode_t::done);
+  if (!signals_when_done(a)) return atomic_status(a, errorcode_t::done);
   signal_from_post(d, a.local_comp.p_impl, atomic_status(a, errorcode_t::done));
   return errorcode_t::posted;
 }

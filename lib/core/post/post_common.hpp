@@ -21,11 +21,11 @@ inline status_t done_status(const Args& a, void* buffer, errorcode_t code = erro
   return make_status(code, a.rank, buffer, a.size, a.tag, a.user_context);
 }
 
-/// Ends a post whose operation is complete: returns `done`, or signals if the caller does not allow that.
+/// Ends a post whose operation is complete: returns `done`, or signals the object that the caller prefers to `done`.
 template <class Args>
 inline status_t answer_done(device& d, const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
   status_t status = done_status(a, buffer, code);
-  if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp))) return status;
+  if (!signals_when_done(a)) return status;
   status.error = errorcode_t::done;
   signal_from_post(d, a.local_comp.p_impl, status);
   return errorcode_t::posted;
