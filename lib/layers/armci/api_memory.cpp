@@ -12,8 +12,7 @@ int allocate(const char* function, void** ptr, armci_size_t bytes, const ARMCI_G
     context& c = running();
     const group& members = g == nullptr ? c.world() : member_of(function, c, g);
     if (ptr == nullptr) throw error(FAIL, "ptr is NULL, but must be an array with an element for each process");
-    // The others wait: so the error has to be everybody's.
-    c.allocate(members, ptr, bytes < 0 ? ~size_t{0} >> 2 : static_cast<size_t>(bytes));
+    c.allocate(members, ptr, bytes);
     return 0;
   });
 }

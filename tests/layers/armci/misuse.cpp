@@ -3,6 +3,7 @@
 #include <armcix.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -185,6 +187,20 @@ void failed_allocations() {
   std::exit(0);
 }
 
+/// All threads meet first, so that several are in ARMCI_Error at once.
+void error_of_threads() {
+  start();
+  constexpr int n_threads = 4;
+  std::atomic<int> here{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < n_threads; ++t)
+    threads.emplace_back([&, t] {
+      for (++here; here < n_threads;) std::this_thread::yield();
+      ARMCI_Error("a thread's own reason", 40 + t);
+    });
+  for (auto& t : threads) t.join();
+}
+
 const std::map<std::string, std::function<void()>> cases = {
     {"no init put", [] { std::exit(ARMCI_Put(local, local, 8, 0) == -6 ? 3 : 4); }},
     {"init", [] { std::exit(ARMCI_Init() == -6 ? 3 : 4); }},
@@ -222,6 +238,8 @@ const std::map<std::string, std::function<void()>> cases = {
     {"root", [] { start(), armci_msg_bcast(&one, 8, 5); }},
     {"send", [] { start(), armci_msg_snd(1, local, 4, 5); }},
     {"receive short", [] { start(), armci_msg_snd(1, local, 8, 0), armci_msg_rcv(1, local, 4, nullptr, 0); }},
+    {"malloc negative", [] { start(), std::exit(ARMCI_Malloc(bases.data(), -5) == -6 ? 3 : 4); }},
+    {"error of threads", error_of_threads},
     {"error", [] { start(), ARMCI_Error("the program's own reason", 7); }},
 
     // The last of several processes dies; rank 0 waits for it.

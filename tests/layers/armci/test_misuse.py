@@ -51,6 +51,18 @@ class Misuse(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("armci: ARMCI_Put: ARMCI is not running: call ARMCI_Init first", done.stderr)
 
+    def test_a_negative_size_is_an_error_code(self):
+        done = run("malloc negative")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("armci: ARMCI_Malloc: bytes = -5, but must be 0 or more\n", done.stderr)
+
+    def test_of_several_threads_that_call_armci_error_one_prints_and_sets_the_code(self):
+        for _ in range(5):
+            done = run("error of threads")
+            self.assertRegex(done.stdout, r"\A0: a thread's own reason 4[0-3]\n\Z")
+            self.assertIn(done.stdout, done.stderr)
+            self.assertEqual(done.stdout.split()[-1], str(done.returncode))
+
     def test_a_setting_with_another_value_is_an_error_code(self):
         for value in ("2", "-1", "maybe", "10", " 1"):
             with self.subTest(value=value):
@@ -72,7 +84,7 @@ class Misuse(unittest.TestCase):
     def test_each_case_is_looked_at(self):
         names = subprocess.run([MISUSE], capture_output=True, text=True, check=True).stdout.splitlines()
         here = {n for n in names if not n.startswith("dead ")}
-        self.assertEqual(here, set(FAULTS) | {"no init put", "init", "error"})
+        self.assertEqual(here, set(FAULTS) | {"no init put", "init", "error", "error of threads", "malloc negative"})
 
 
 if __name__ == "__main__":
