@@ -186,7 +186,8 @@ ARMCI_API int armci_sameclusnode(int proc);
 
 /* --- of the year 2000 --- */
 
-/* Keeps others from accumulates to, and locks of, a range of `proc`'s memory. One range a thread at a time. */
+/* Keeps others from accumulates to, and locks of, a range of the memory of `proc`, a process of this host. One range a
+ * thread at a time. */
 ARMCI_API void armci_lockmem(void* start, void* end, int proc);
 ARMCI_API void armci_unlockmem(void);
 /* The name of a PVM group, which nothing here uses. */

@@ -46,6 +46,8 @@ struct strided_arguments {
   int levels;
   int proc;
 };
+/// Checks levels, strides and counts. Returns false if there are no bytes. Throws `error` with the interface's codes.
+bool check_shape(const strided_arguments& a);
 /// Checks arguments. Returns false if the transfer is empty. Throws `error` with the interface's codes.
 bool check(const context& c, const strided_arguments& a, addition what);
 /// Likewise for lists of segments.

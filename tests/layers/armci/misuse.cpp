@@ -81,7 +81,7 @@ armci_giov_t segment(void* from, void* to) {
   v.ptr_array_len = 1;
   return v;
 }
-int stride[] = {16}, count[] = {8, 4};
+int stride[] = {16}, count[] = {8, 4}, negative[] = {8, -4};
 
 /// Operations that wait for another host. The name of an operation without a result ends with an exclamation mark.
 const std::map<std::string, std::function<int(int last)>> waits = {
@@ -238,6 +238,14 @@ const std::map<std::string, std::function<void()>> cases = {
     {"root", [] { start(), armci_msg_bcast(&one, 8, 5); }},
     {"send", [] { start(), armci_msg_snd(1, local, 4, 5); }},
     {"receive short", [] { start(), armci_msg_snd(1, local, 8, 0), armci_msg_rcv(1, local, 4, nullptr, 0); }},
+    {"pack levels", [] { armci_write_strided(local, 9, nullptr, nullptr, local); }},
+    {"pack count", [] { armci_read_strided(local, 1, stride, negative, local); }},
+    {"pack null", [] { armci_write_strided(nullptr, 1, stride, count, local); }},
+    {"send null", [] { start(), armci_msg_snd(1, nullptr, 4, 0); }},
+    {"broadcast null", [] { start(), armci_msg_bcast(nullptr, 4, 0); }},
+    {"gop null", [] { start(), armci_msg_igop(nullptr, 1, const_cast<char*>("+")); }},
+    {"tree null", [] { start(), armci_msg_bintree(SCOPE_ALL, nullptr, nullptr, nullptr, nullptr); }},
+    {"world null", [] { start(), ARMCI_Group_get_world(nullptr); }},
     {"malloc negative", [] { start(), std::exit(ARMCI_Malloc(bases.data(), -5) == -6 ? 3 : 4); }},
     {"error of threads", error_of_threads},
     {"error", [] { start(), ARMCI_Error("the program's own reason", 7); }},
