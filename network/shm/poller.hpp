@@ -25,11 +25,11 @@ struct alignas(cache_line) poller {
   std::atomic<uint32_t> polls{0};  // other pollers see from it whether the thread still polls
   std::atomic<uint32_t> idle_polls{0};
   std::atomic<uint32_t> idle_before_event{0};  // idle polls up to the last poll that found messages
-  std::atomic<uint32_t> turn{0};              // of the lanes that not every poll visits, the one to visit next
-  std::atomic<uint32_t> polls_since_sort{0};  // of many lanes: see device::move_silent_back()
-  std::atomic<uint32_t> reported{0};          // the device's count of empty polls when this thread last looked at it
-  std::atomic<uint32_t> taken{0};             // lanes of pollers that have stopped, which polls visit as well
-  std::atomic<uint64_t> round_since{0};       // ticks
+  std::atomic<uint32_t> turn{0};               // of the lanes that not every poll visits, the one to visit next
+  std::atomic<uint32_t> polls_since_sort{0};   // of many lanes: see device::move_silent_back()
+  std::atomic<uint32_t> reported{0};           // the device's count of empty polls when this thread last looked at it
+  std::atomic<uint32_t> taken{0};              // lanes of pollers that have stopped, which polls visit as well
+  std::atomic<uint64_t> round_since{0};        // ticks
   // The walk along the ring of pollers, in search of those that have stopped: see device::look_at_others().
   std::atomic<uint64_t> last_look{0};        // ticks
   std::atomic<poller*> looked_at{nullptr};   // null: the walk has not begun
