@@ -113,7 +113,8 @@ ARMCI_API int armci_notify(int proc);
 /* Waits for `proc`'s next notification. *pval becomes the number waited for; returns how many have come. */
 ARMCI_API int armci_notify_wait(int proc, int* pval);
 
-/* --- non-blocking forms: complete with ARMCI_Wait, or, with a null handle, by ARMCI_WaitProc or ARMCI_WaitAll --- */
+/* --- non-blocking forms: ARMCI_Wait completes that of its handle; ARMCI_WaitProc and ARMCI_WaitAll complete all, also
+ * those with a null handle --- */
 
 ARMCI_API int ARMCI_NbPut(void* src, void* dst, int bytes, int proc, armci_hdl_t* req);
 ARMCI_API int ARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* req);
@@ -185,7 +186,8 @@ ARMCI_API int armci_sameclusnode(int proc);
 
 /* --- of the year 2000 --- */
 
-/* Keeps others from accumulates to, and locks of, a range of `proc`'s memory. One range a thread at a time. */
+/* Keeps others from accumulates to, and locks of, a range of the memory of `proc`, a process of this host. One range a
+ * thread at a time. */
 ARMCI_API void armci_lockmem(void* start, void* end, int proc);
 ARMCI_API void armci_unlockmem(void);
 /* The name of a PVM group, which nothing here uses. */

@@ -46,6 +46,8 @@ struct strided_arguments {
   int levels;
   int proc;
 };
+/// Checks levels, strides and counts. Returns false if there are no bytes. Throws `error` with the interface's codes.
+bool check_shape(const strided_arguments& a);
 /// Checks arguments. Returns false if the transfer is empty. Throws `error` with the interface's codes.
 bool check(const context& c, const strided_arguments& a, addition what);
 /// Likewise for lists of segments.
@@ -59,13 +61,18 @@ void get(context& c, const strided_arguments& a, request_state* state);
 void put(context& c, const armci_giov_t* list, int n, int proc, addition what, put_return when = {});
 void get(context& c, const armci_giov_t* list, int n, int proc, request_state* state);
 
-/// Begins a request for a handle of the program. Returns null for the implicit handle, and for operations that are
-/// complete when they return, i.e. on memory that this process has mapped.
-inline request_state* begin_request(context& c, armci_hdl_t* handle, int proc) {
-  if (handle == nullptr) return nullptr;
-  if (!c.mem.is_near(proc)) return &c.handles.begin(handle);
-  if (!c.handles.is_aggregate(*handle)) *handle = 0;
-  return nullptr;
+/// Begins a request for a handle of the program. None for the implicit handle, and for operations that are complete when
+/// they return, i.e. on memory that this process has mapped. Waits while too many requests are under way.
+inline handle_table::holder begin_request(context& c, armci_hdl_t* handle, int proc) {
+  handle_table::holder request;
+  if (handle == nullptr) return request;
+  if (c.mem.is_near(proc)) {
+    if (!c.handles.is_aggregate(*handle)) *handle = 0;
+    return request;
+  }
+  request = c.handles.begin(handle);
+  if (LCI_UNLIKELY(!request)) c.net.wait(-1, [&] { return static_cast<bool>(request = c.handles.begin(handle)); });
+  return request;
 }
 /// Calls f(state), which starts gets from or puts to `proc`, and returns when they are complete.
 template <class F>
@@ -91,7 +98,7 @@ void non_blocking_put(context& c, armci_hdl_t* handle, int proc, size_t largest,
     f(put_return{});
     complete(c, handle);
   } else {
-    f(put_return{true, begin_request(c, handle, proc)});
+    f(put_return{true, begin_request(c, handle, proc).state()});
   }
 }
 

@@ -45,16 +45,13 @@ void check_addition(const char* function, addition what) {
   if (what.scale == nullptr) throw error(FAIL, "scale is NULL, but must point to an element");
 }
 
-bool check(const context& c, const strided_arguments& a, addition what) {
-  if (a.src == nullptr || a.dst == nullptr)
-    throw error(FAIL, std::string(unnamed(a.src)) + " is NULL, but must be an address");
+bool check_shape(const strided_arguments& a) {
   if (a.levels < 0 || a.levels > max_levels)
     throw error(FAIL4,
                 "stride_levels = " + std::to_string(a.levels) + ", but must be 0.." + std::to_string(max_levels));
   if (a.levels > 0 && (a.src_strides == nullptr || a.dst_strides == nullptr))
     throw error(FAIL2, "strides are NULL, but stride_levels is " + std::to_string(a.levels));
   if (a.counts == nullptr) throw error(FAIL3, "count is NULL, but must be an array");
-  check_proc(c, a.proc);
   bool any = true;
   for (int i = 0; i <= a.levels; ++i) {
     if (a.counts[i] < 0)
@@ -62,6 +59,14 @@ bool check(const context& c, const strided_arguments& a, addition what) {
                              std::to_string(a.counts[i]) + ", but must be 0 or more");
     any &= a.counts[i] > 0;
   }
+  return any;
+}
+
+bool check(const context& c, const strided_arguments& a, addition what) {
+  if (a.src == nullptr || a.dst == nullptr)
+    throw error(FAIL, std::string(unnamed(a.src)) + " is NULL, but must be an address");
+  const bool any = check_shape(a);
+  check_proc(c, a.proc);
   check_elements(static_cast<size_t>(a.counts[0]), a.levels == 0 ? "bytes" : "count[0]", what);
   return any;
 }

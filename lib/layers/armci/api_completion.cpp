@@ -68,9 +68,10 @@ int PARMCI_Wait(armci_hdl_t* req) {
   if (req == nullptr || *req == 0) return 0;
   return or_code("ARMCI_Wait", [&] {
     context& c = running();
-    request_state* const state = c.handles.find(*req);
+    const handle_table::holder request = c.handles.find(*req);
+    request_state* const state = request.state();
     if (state == nullptr) {
-      *req = 0;
+      complete(c, req);
       return 0;
     }
     c.net.wait(-1, [&] { return state->pending.load(std::memory_order_acquire) == 0; });
@@ -86,9 +87,10 @@ int PARMCI_Test(armci_hdl_t* req) {
   int pending = 0;
   const int failure = or_code("ARMCI_Test", [&] {
     context& c = running();
-    request_state* const state = c.handles.find(*req);
+    const handle_table::holder request = c.handles.find(*req);
+    request_state* const state = request.state();
     if (state == nullptr) {
-      *req = 0;
+      complete(c, req);
       return 0;
     }
     if (!c.far.is_complete(*state)) {
@@ -129,7 +131,7 @@ void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t* req) {
 }
 void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t* req) {
   or_end("ARMCI_UNSET_AGGREGATE_HANDLE", [&] {
-    if (req != nullptr) running().handles.unmake_aggregate(*req);
+    if (req != nullptr) running().handles.unmake_aggregate(req);
   });
 }
 

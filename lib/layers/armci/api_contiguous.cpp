@@ -119,7 +119,7 @@ int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* req) {
     context& c = running();
     const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc};
     if (check(c, a, {}))
-      get(c, a, begin_request(c, req, proc));
+      get(c, a, begin_request(c, req, proc).state());
     else
       complete(c, req);
     return 0;

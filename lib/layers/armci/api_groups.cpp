@@ -9,10 +9,14 @@ using namespace armci_layer;
 
 namespace {
 
+void check_out(const char* function, const ARMCI_Group* out) {
+  if (out == nullptr) misuse(function, "group_out is NULL, but must be an address");
+}
+
 void create(const char* function, int n, const int* pids, ARMCI_Group* out, const ARMCI_Group* parent) {
   or_end(function, [&] {
     context& c = running(function);
-    if (out == nullptr) misuse(function, "group_out is NULL, but must be an address");
+    check_out(function, out);
     const group* const above = c.groups.find(parent);
     if (above == nullptr) misuse(function, "the parent is no group, or was freed");
     if (n < 0 || (n > 0 && pids == nullptr)) misuse(function, "n = " + std::to_string(n) + ", or pids is NULL");
@@ -62,8 +66,16 @@ void ARMCI_Group_set_default(ARMCI_Group* g) {
   member_of("ARMCI_Group_set_default", c, g);
   c.groups.set_default(g);
 }
-void ARMCI_Group_get_default(ARMCI_Group* out) { running("ARMCI_Group_get_default").groups.get_default(out); }
-void ARMCI_Group_get_world(ARMCI_Group* out) { running("ARMCI_Group_get_world").groups.world(out); }
+void ARMCI_Group_get_default(ARMCI_Group* out) {
+  context& c = running("ARMCI_Group_get_default");
+  check_out("ARMCI_Group_get_default", out);
+  c.groups.get_default(out);
+}
+void ARMCI_Group_get_world(ARMCI_Group* out) {
+  context& c = running("ARMCI_Group_get_world");
+  check_out("ARMCI_Group_get_world", out);
+  c.groups.world(out);
+}
 
 int ARMCI_Absolute_id(ARMCI_Group* g, int group_rank) {
   const group* const found = running("ARMCI_Absolute_id").groups.find(g);

@@ -1,10 +1,10 @@
 // Start, end and errors of ARMCI.
-#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <type_traits>
+#include <utility>
 
 #include "armci/parmci.h"
 #include "lib/layers/armci/api.hpp"
@@ -102,8 +102,11 @@ ARMCI_TWIN(Finalize);
 void ARMCI_Cleanup(void) { std::fflush(nullptr); }
 
 void ARMCI_Error(char* message, int code) {
-  static std::atomic<bool> within{false};
-  if (within.exchange(true, std::memory_order_relaxed)) std::_Exit(1);
+  thread_local bool within = false;
+  if (std::exchange(within, true)) std::_Exit(1);
+  // Never unlocked: the first of several threads prints and sets the exit code; the others block until the process ends.
+  static std::mutex& once = *new std::mutex;
+  once.lock();
   const char* const text = message == nullptr ? "" : message;
   const int me = the_context == nullptr ? -1 : the_context->me();
   std::printf("%d: %s %d\n", me, text, code);

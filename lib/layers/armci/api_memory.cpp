@@ -1,4 +1,6 @@
 // Allocation, local copies, packing.
+#include <string>
+
 #include "armci/parmci.h"
 #include "lib/layers/armci/api.hpp"
 #include "lib/layers/armci/local_memory.hpp"
@@ -12,8 +14,7 @@ int allocate(const char* function, void** ptr, armci_size_t bytes, const ARMCI_G
     context& c = running();
     const group& members = g == nullptr ? c.world() : member_of(function, c, g);
     if (ptr == nullptr) throw error(FAIL, "ptr is NULL, but must be an array with an element for each process");
-    // The others wait: so the error has to be everybody's.
-    c.allocate(members, ptr, bytes < 0 ? ~size_t{0} >> 2 : static_cast<size_t>(bytes));
+    c.allocate(members, ptr, bytes);
     return 0;
   });
 }
@@ -24,6 +25,17 @@ int release(const char* function, void* ptr, const ARMCI_Group* g) {
     context& c = running();
     c.free(g == nullptr ? c.world() : member_of(function, c, g), ptr);
     return 0;
+  });
+}
+
+/// Calls f(layout), unless there are no bytes.
+template <class F>
+void with_shape(const char* function, void* ptr, int levels, const int* stride, const int* count, void* buf, F&& f) {
+  or_end(function, [&] {
+    if (!check_shape({ptr, stride, buf, stride, count, levels, 0})) return;
+    if (ptr == nullptr || buf == nullptr)
+      misuse(function, std::string(ptr == nullptr ? "ptr" : "buf") + " is NULL, but must be an address");
+    f(strided(ptr, stride, count, levels));
   });
 }
 
@@ -71,12 +83,12 @@ void ARMCI_Copy(void* src, void* dst, int n) {
 }
 
 void armci_write_strided(void* ptr, int levels, int stride[], int count[], char* buf) {
-  const layout l = strided(ptr, stride, count, levels);
-  pack(reinterpret_cast<std::byte*>(buf), l, 0, l.size());
+  with_shape("armci_write_strided", ptr, levels, stride, count, buf,
+             [&](const layout& l) { pack(reinterpret_cast<std::byte*>(buf), l, 0, l.size()); });
 }
 void armci_read_strided(void* ptr, int levels, int stride[], int count[], char* buf) {
-  const layout l = strided(ptr, stride, count, levels);
-  unpack(l, 0, reinterpret_cast<const std::byte*>(buf), l.size());
+  with_shape("armci_read_strided", ptr, levels, stride, count, buf,
+             [&](const layout& l) { unpack(l, 0, reinterpret_cast<const std::byte*>(buf), l.size()); });
 }
 
 }  // extern "C"

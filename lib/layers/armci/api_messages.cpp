@@ -27,6 +27,12 @@ const group& group_of(const char* function, context& c, ARMCI_Group* g, bool of_
   return of_world ? c.world() : member_of(function, c, g);
 }
 
+/// A buffer, its size, and what the size is called.
+void check_buffer(const char* function, const void* buffer, int size, const char* name) {
+  if (size < 0) misuse(function, std::string(name) + " = " + std::to_string(size) + ", but must be 0 or more");
+  if (size > 0 && buffer == nullptr) misuse(function, "the buffer is NULL, but must be an address");
+}
+
 void broadcast(const char* function, void* bytes, int len, int root, ARMCI_Group* g, bool of_world, int scope) {
   or_end(function, [&] {
     context& c = running(function);
@@ -34,7 +40,7 @@ void broadcast(const char* function, void* bytes, int len, int root, ARMCI_Group
     const group& members = in_scope(function, c, group_of(function, c, g, of_world), scope, part);
     const int member = members.rank_of(root);
     if (members.me < 0 || len == 0) return;
-    if (len < 0) misuse(function, "len = " + std::to_string(len) + ", but must be 0 or more");
+    check_buffer(function, bytes, len, "len");
     if (member < 0)
       misuse(function, "root = " + std::to_string(root) +
                            ", but must be the rank in the world of a member, and within the scope");
@@ -52,7 +58,7 @@ void combine(const char* function, int scope, void* x, int n, const char* op, in
     if (!how)
       misuse(function, std::string("op = \"") + (op == nullptr ? "" : op) + "\", type = " + std::to_string(type) +
                            ": unknown, or not for each other");
-    if (n < 0) misuse(function, "n = " + std::to_string(n) + ", but must be 0 or more");
+    check_buffer(function, x, n, "n");
     if (n > 0 && members.me >= 0) c.all.reduce(members, x, static_cast<size_t>(n), *how, to_all);
   });
 }
@@ -69,6 +75,7 @@ void select(const char* function, int scope, void* x, int n, const char* op, int
     group part;
     const group& members = in_scope(function, c, c.world(), scope, part);
     if (members.me < 0) return;
+    check_buffer(function, x, n, "n");
     const auto size = static_cast<size_t>(n);
     // A record and whether it counts; the first of equal ones wins, everywhere the same.
     std::vector<char> mine(size + 1), all(static_cast<size_t>(members.size()) * (size + 1));
@@ -90,7 +97,7 @@ void send(int tag, void* buffer, int len, int to) {
   or_end("armci_msg_snd", [&] {
     context& c = running("armci_msg_snd");
     check_proc("armci_msg_snd", c, to);
-    if (len < 0) misuse("armci_msg_snd", "len = " + std::to_string(len) + ", but must be 0 or more");
+    check_buffer("armci_msg_snd", buffer, len, "len");
     c.messages.send(to, static_cast<uint32_t>(tag), buffer, static_cast<size_t>(len));
   });
 }
@@ -98,7 +105,7 @@ void send(int tag, void* buffer, int len, int to) {
 int receive(const char* function, int tag, void* buffer, int buflen, int* msglen, int from) {
   return or_end(function, [&] {
     context& c = running(function);
-    if (buflen < 0) misuse(function, "buflen = " + std::to_string(buflen) + ", but must be 0 or more");
+    check_buffer(function, buffer, buflen, "buflen");
     int source = -1;
     const size_t size =
         c.messages.receive(from, static_cast<uint32_t>(tag), buffer, static_cast<size_t>(buflen), &source);
@@ -242,6 +249,8 @@ void armci_msg_bintree(int scope, int* root, int* up, int* left, int* right) {
   const group& members = in_scope("armci_msg_bintree", c, c.world(), scope, part);
   const auto process = [&](int i) { return i < members.size() ? members.members[static_cast<size_t>(i)] : -1; };
   const int me = members.me;
+  if (root == nullptr || up == nullptr || left == nullptr || right == nullptr)
+    misuse("armci_msg_bintree", "root, up, left or right is NULL, but must be an address");
   *root = process(0);
   *up = me <= 0 ? -1 : process((me - 1) / 2);
   *left = me < 0 ? -1 : process(2 * me + 1);

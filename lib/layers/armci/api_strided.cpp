@@ -97,7 +97,7 @@ int PARMCI_NbGetS(void* src, int sstr[], void* dst, int dstr[], int count[], int
     context& c = running();
     const strided_arguments a{src, sstr, dst, dstr, count, levels, proc};
     if (check(c, a, {}))
-      get(c, a, begin_request(c, req, proc));
+      get(c, a, begin_request(c, req, proc).state());
     else
       complete(c, req);
     return 0;

@@ -65,7 +65,7 @@ int PARMCI_NbGetV(armci_giov_t* list, int n, int proc, armci_hdl_t* req) {
   return or_code("ARMCI_NbGetV", [&] {
     context& c = running();
     check(c, list, n, proc, {});
-    get(c, list, n, proc, begin_request(c, req, proc));
+    get(c, list, n, proc, begin_request(c, req, proc).state());
     return 0;
   });
 }

@@ -49,14 +49,14 @@ void context::receive(link::box to, int source, const std::byte* bytes, size_t s
 
 void context::fence_all() { far.fence_all(); }
 
-void context::allocate(const group& g, void** addresses, size_t bytes) {
+void context::allocate(const group& g, void** addresses, armci_size_t bytes) {
   void* mine = nullptr;
-  std::string why;
+  std::string why = ", but must be 0 or more";
   if (bytes > 0) {
     try {
-      mine = mem.allocate(bytes, g.members);
+      mine = mem.allocate(static_cast<size_t>(bytes), g.members);
     } catch (const std::exception& e) {
-      why = e.what();
+      why = std::string(": ") + e.what();
     }
   }
   struct part {
@@ -65,7 +65,9 @@ void context::allocate(const group& g, void** addresses, size_t bytes) {
     lci::rmr_t key;
     int failed;
   };
-  const part own{mine, bytes, mine == nullptr ? lci::rmr_t{} : mem.key_of(mine), bytes > 0 && mine == nullptr ? 1 : 0};
+  // The others wait: so the error has to be everybody's.
+  const part own{mine, mine == nullptr ? 0 : static_cast<size_t>(bytes),
+                 mine == nullptr ? lci::rmr_t{} : mem.key_of(mine), bytes != 0 && mine == nullptr ? 1 : 0};
   std::vector<part> parts(static_cast<size_t>(g.size()));
   all.gather_all(g, &own, parts.data(), sizeof own);
   int failed = -1;
@@ -81,7 +83,7 @@ void context::allocate(const group& g, void** addresses, size_t bytes) {
   }
   for (size_t i = 0; i < parts.size(); ++i) addresses[i] = nullptr;
   if (mine != nullptr) mem.release(mine);
-  throw error(internal_failure, own.failed != 0 ? "bytes = " + std::to_string(bytes) + ": " + why
+  throw error(internal_failure, own.failed != 0 ? "bytes = " + std::to_string(bytes) + why
                                                 : "process " + std::to_string(g.members[static_cast<size_t>(failed)]) +
                                                       " has no memory for its part");
 }
@@ -104,7 +106,7 @@ void context::free(const group& g, void* address) {
 mutex_set context::create_mutexes(const group& g, int count) {
   mutex_set set;
   std::vector<void*> blocks(static_cast<size_t>(g.size()));
-  allocate(g, blocks.data(), static_cast<size_t>(count) * mutexes::spacing);
+  allocate(g, blocks.data(), static_cast<armci_size_t>(count) * static_cast<armci_size_t>(mutexes::spacing));
   set.mine = blocks[static_cast<size_t>(g.me)];
   for (int i = 0; i < count; ++i)
     new (static_cast<std::byte*>(set.mine) + static_cast<size_t>(i) * mutexes::spacing) std::atomic<uint32_t>(0);

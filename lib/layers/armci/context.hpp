@@ -37,7 +37,7 @@ class context {
   void fence_all();
 
   // Collective on the group; `addresses` gets one for each member. Throws `error` at all members if one has no memory.
-  void allocate(const group& g, void** addresses, size_t bytes);
+  void allocate(const group& g, void** addresses, armci_size_t bytes);
   void free(const group& g, void* address);
 
   mutex_set create_mutexes(const group& g, int count);

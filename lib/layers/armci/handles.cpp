@@ -12,57 +12,74 @@ handle_table::slot* handle_table::slot_of(armci_hdl_t handle) {
   return s.used && number_of(s, index) == handle ? &s : nullptr;
 }
 
-uint32_t handle_table::take() {
-  if (free_.empty()) {
-    if (slots_.size() == 0x10000)
-      throw error(internal_failure, "65536 requests are open: complete some with ARMCI_Wait");
+handle_table::holder::holder(slot& s) : slot_(&s) { s.holders.fetch_add(1, std::memory_order_relaxed); }
+handle_table::holder::~holder() {
+  if (slot_ != nullptr) slot_->holders.fetch_sub(1, std::memory_order_release);  // R1: pairs with A1 in make_room()
+}
+request_state* handle_table::holder::state() const { return slot_; }
+
+bool handle_table::make_room() {
+  if (!free_.empty()) return true;
+  if (slots_.size() < most_slots) {
     free_.reserve(slots_.size() + 1);  // so that end() needs no memory
     slots_.emplace_back();
     free_.push_back(static_cast<uint32_t>(slots_.size() - 1));
+    return true;
   }
+  // Failures and aggregate handles stay until the program asks for them.
+  bool under_way = false;
+  for (uint32_t i = 0; i < most_slots; ++i) {
+    slot& s = slots_[i];
+    if (s.holders.load(std::memory_order_acquire) != 0 || s.pending.load(std::memory_order_acquire) != 0) {  // A1
+      under_way = true;
+    } else if (!s.aggregate && s.failure.load(std::memory_order_relaxed) == 0) {
+      s.used = false;
+      free_.push_back(i);
+    }
+  }
+  if (free_.empty() && !under_way)
+    throw error(internal_failure, "65536 requests are aggregate or have failed: complete some with ARMCI_Wait");
+  return !free_.empty();
+}
+
+handle_table::holder handle_table::begin(armci_hdl_t* handle) {
+  const std::lock_guard guard(mutex_);
+  if (slot* s = slot_of(*handle); s != nullptr && s->aggregate) return holder(*s);
+  if (!make_room()) return {};
   const uint32_t index = free_.back();
   free_.pop_back();
   slot& s = slots_[index];
   ++s.generation;
   s.used = true;
-  s.aggregate = false;
+  s.aggregate = *handle == idle_aggregate;
   s.failure.store(0, std::memory_order_relaxed);
-  return index;
+  *handle = number_of(s, index);
+  return holder(s);
 }
 
-request_state& handle_table::begin(armci_hdl_t* handle) {
+handle_table::holder handle_table::find(armci_hdl_t handle) {
   const std::lock_guard guard(mutex_);
-  if (slot* s = slot_of(*handle); s != nullptr && s->aggregate) return *s;
-  const uint32_t index = take();
-  *handle = number_of(slots_[index], index);
-  return slots_[index];
-}
-
-request_state* handle_table::find(armci_hdl_t handle) {
-  const std::lock_guard guard(mutex_);
-  return slot_of(handle);
+  slot* const s = slot_of(handle);
+  return s == nullptr ? holder() : holder(*s);
 }
 
 void handle_table::end(armci_hdl_t* handle) {
   const std::lock_guard guard(mutex_);
   slot* s = slot_of(*handle);
   if (s == nullptr) return;
-  if (s->aggregate) return;  // it may be used again, until it is unset
   s->used = false;
   free_.push_back(static_cast<uint32_t>(*handle) & 0xffff);
-  *handle = 0;
+  *handle = s->aggregate ? idle_aggregate : 0;
 }
 
 void handle_table::make_aggregate(armci_hdl_t* handle) {
-  const std::lock_guard guard(mutex_);
-  const uint32_t index = take();
-  slots_[index].aggregate = true;
-  *handle = number_of(slots_[index], index);
+  if (!is_aggregate(*handle)) *handle = idle_aggregate;
 }
 
-void handle_table::unmake_aggregate(armci_hdl_t handle) {
+void handle_table::unmake_aggregate(armci_hdl_t* handle) {
+  if (*handle == idle_aggregate) *handle = 0;
   const std::lock_guard guard(mutex_);
-  if (slot* s = slot_of(handle)) s->aggregate = false;  // a request like others, which ARMCI_Wait ends
+  if (slot* s = slot_of(*handle)) s->aggregate = false;  // a request like others, which ARMCI_Wait ends
 }
 
 bool handle_table::is_aggregate_slow(armci_hdl_t handle) {

@@ -256,6 +256,27 @@ void handles() {
   EXPECT_EQ(ARMCI_NbGet(there, b.data(), 8000, right(), nullptr), 0);
   EXPECT_EQ(ARMCI_WaitAll(), 0);
   EXPECT(a == b);
+  // More requests than the layer has places for: those that only ARMCI_WaitAll completes, and aggregate handles that the
+  // program never unsets, hold none.
+  std::vector<armci_hdl_t> requests(70000);
+  std::vector<int> values(requests.size());
+  ARMCI_PutValueInt(4711, there, right());
+  for (size_t i = 0; i < requests.size(); ++i)
+    EXPECT_EQ(ARMCI_NbGet(there, &values[i], sizeof(int), right(), &requests[i]), 0);
+  EXPECT_EQ(ARMCI_WaitAll(), 0);
+  EXPECT(std::all_of(values.begin(), values.end(), [](int x) { return x == 4711; }));
+  EXPECT_EQ(ARMCI_Wait(&requests.front()), 0);
+  EXPECT_EQ(ARMCI_Test(&requests.back()), 0);
+  for (armci_hdl_t& r : requests) {
+    ARMCI_INIT_HANDLE(&r);
+    ARMCI_SET_AGGREGATE_HANDLE(&r);
+    ARMCI_SET_AGGREGATE_HANDLE(&r);
+  }
+  values[0] = 0;
+  EXPECT_EQ(ARMCI_NbGet(there, &values[0], sizeof(int), right(), &requests[0]), 0);
+  ARMCI_SET_AGGREGATE_HANDLE(&requests[0]);  // keeps what the handle has to wait for
+  EXPECT_EQ(ARMCI_Wait(&requests[0]), 0);
+  EXPECT_EQ(values[0], 4711);
   ARMCI_Barrier();
   release(p);
 }

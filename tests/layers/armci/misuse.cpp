@@ -3,6 +3,7 @@
 #include <armcix.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -79,7 +81,7 @@ armci_giov_t segment(void* from, void* to) {
   v.ptr_array_len = 1;
   return v;
 }
-int stride[] = {16}, count[] = {8, 4};
+int stride[] = {16}, count[] = {8, 4}, negative[] = {8, -4};
 
 /// Operations that wait for another host. The name of an operation without a result ends with an exclamation mark.
 const std::map<std::string, std::function<int(int last)>> waits = {
@@ -185,6 +187,20 @@ void failed_allocations() {
   std::exit(0);
 }
 
+/// All threads meet first, so that several are in ARMCI_Error at once.
+void error_of_threads() {
+  start();
+  constexpr int n_threads = 4;
+  std::atomic<int> here{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < n_threads; ++t)
+    threads.emplace_back([&, t] {
+      for (++here; here < n_threads;) std::this_thread::yield();
+      ARMCI_Error("a thread's own reason", 40 + t);
+    });
+  for (auto& t : threads) t.join();
+}
+
 const std::map<std::string, std::function<void()>> cases = {
     {"no init put", [] { std::exit(ARMCI_Put(local, local, 8, 0) == -6 ? 3 : 4); }},
     {"init", [] { std::exit(ARMCI_Init() == -6 ? 3 : 4); }},
@@ -222,6 +238,16 @@ const std::map<std::string, std::function<void()>> cases = {
     {"root", [] { start(), armci_msg_bcast(&one, 8, 5); }},
     {"send", [] { start(), armci_msg_snd(1, local, 4, 5); }},
     {"receive short", [] { start(), armci_msg_snd(1, local, 8, 0), armci_msg_rcv(1, local, 4, nullptr, 0); }},
+    {"pack levels", [] { armci_write_strided(local, 9, nullptr, nullptr, local); }},
+    {"pack count", [] { armci_read_strided(local, 1, stride, negative, local); }},
+    {"pack null", [] { armci_write_strided(nullptr, 1, stride, count, local); }},
+    {"send null", [] { start(), armci_msg_snd(1, nullptr, 4, 0); }},
+    {"broadcast null", [] { start(), armci_msg_bcast(nullptr, 4, 0); }},
+    {"gop null", [] { start(), armci_msg_igop(nullptr, 1, const_cast<char*>("+")); }},
+    {"tree null", [] { start(), armci_msg_bintree(SCOPE_ALL, nullptr, nullptr, nullptr, nullptr); }},
+    {"world null", [] { start(), ARMCI_Group_get_world(nullptr); }},
+    {"malloc negative", [] { start(), std::exit(ARMCI_Malloc(bases.data(), -5) == -6 ? 3 : 4); }},
+    {"error of threads", error_of_threads},
     {"error", [] { start(), ARMCI_Error("the program's own reason", 7); }},
 
     // The last of several processes dies; rank 0 waits for it.

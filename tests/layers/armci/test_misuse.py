@@ -27,6 +27,14 @@ FAULTS = {
     "scope": ("armci_msg_bcast_scope", "scope = 9, but must be SCOPE_ALL"),
     "root": ("armci_msg_bcast", "root = 5, but must be"),
     "send": ("armci_msg_snd", "proc = 5, but must be 0..0"),
+    "pack levels": ("armci_write_strided", "stride_levels = 9, but must be 0..8"),
+    "pack count": ("armci_read_strided", "count[1] = -4, but must be 0 or more"),
+    "pack null": ("armci_write_strided", "ptr is NULL, but must be an address"),
+    "send null": ("armci_msg_snd", "the buffer is NULL, but must be an address"),
+    "broadcast null": ("armci_msg_bcast", "the buffer is NULL, but must be an address"),
+    "gop null": ("armci_msg_igop", "the buffer is NULL, but must be an address"),
+    "tree null": ("armci_msg_bintree", "root, up, left or right is NULL, but must be an address"),
+    "world null": ("ARMCI_Group_get_world", "group_out is NULL, but must be an address"),
     "receive short": ("armci_msg_rcv", "has 8 bytes, the buffer only 4"),
 }
 
@@ -42,7 +50,7 @@ class Misuse(unittest.TestCase):
             with self.subTest(case=case):
                 done = run(case)
                 self.assertGreater(done.returncode, 0, done.stderr)
-                self.assertNotIn(done.returncode, (4, 5), done.stdout)
+                self.assertNotIn("it went on", done.stdout)
                 self.assertIn(f"armci: {function}: ", done.stderr)
                 self.assertIn(words, done.stderr)
 
@@ -50,6 +58,18 @@ class Misuse(unittest.TestCase):
         done = run("no init put")
         self.assertEqual(done.returncode, 3)
         self.assertIn("armci: ARMCI_Put: ARMCI is not running: call ARMCI_Init first", done.stderr)
+
+    def test_a_negative_size_is_an_error_code(self):
+        done = run("malloc negative")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("armci: ARMCI_Malloc: bytes = -5, but must be 0 or more\n", done.stderr)
+
+    def test_of_several_threads_that_call_armci_error_one_prints_and_sets_the_code(self):
+        for _ in range(5):
+            done = run("error of threads")
+            self.assertRegex(done.stdout, r"\A0: a thread's own reason 4[0-3]\n\Z")
+            self.assertIn(done.stdout, done.stderr)
+            self.assertEqual(done.stdout.split()[-1], str(done.returncode))
 
     def test_a_setting_with_another_value_is_an_error_code(self):
         for value in ("2", "-1", "maybe", "10", " 1"):
@@ -72,7 +92,7 @@ class Misuse(unittest.TestCase):
     def test_each_case_is_looked_at(self):
         names = subprocess.run([MISUSE], capture_output=True, text=True, check=True).stdout.splitlines()
         here = {n for n in names if not n.startswith("dead ")}
-        self.assertEqual(here, set(FAULTS) | {"no init put", "init", "error"})
+        self.assertEqual(here, set(FAULTS) | {"no init put", "init", "error", "error of threads", "malloc negative"})
 
 
 if __name__ == "__main__":
