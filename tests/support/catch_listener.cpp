@@ -41,7 +41,7 @@ struct listener : Catch::TestEventListenerBase {
     time_limit(environment_int({"LCI_TEST_TIMEOUT"}, 60));
   }
 
-  // Catch2's report of another rank than 0 is not printed.
+  // Only rank 0 prints Catch2's report. The other ranks print their failures here.
   bool assertionEnded(const Catch::AssertionStats& stats) override {
     const Catch::AssertionResult& result = stats.assertionResult;
     if (process_rank() != 0 && !result.isOk())

@@ -104,7 +104,7 @@ TEST_CASE("crowd watch: a thread whose last polls had results does not yield") {
       w.look(16384, 1);
       crowded = w.is_due(watch::crowded);
     }
-    // Less than a time slice long.
+    // These calls take less than a time slice, so the system does not preempt the thread meanwhile.
     const long before = times_preempted();
     for (int i = 0; i < 100; ++i) w.look(watch::crowded, watch::crowded - 1);
     between_results = times_preempted() - before;

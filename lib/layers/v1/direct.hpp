@@ -54,7 +54,7 @@ LCI_ALWAYS_INLINE inline bool am_directly(const LCI_endpoint_s& ep, int rank, co
   return LCI_LIKELY(lci::detail::direct_am(a, unused));
 }
 
-/// Whether the core's direct path takes a word for the rank that is no memory of packets.
+/// Whether the core's direct path takes a word for the rank. The word must not be in a packet.
 LCI_ALWAYS_INLINE inline bool takes_word(const LCI_endpoint_s& ep, int rank) {
   if (ep.core.p_impl == nullptr) __builtin_unreachable();
   const lci::detail::device_front& front = lci::detail::front_of(ep.core.p_impl);
@@ -62,7 +62,7 @@ LCI_ALWAYS_INLINE inline bool takes_word(const LCI_endpoint_s& ep, int rank) {
          LCI_LIKELY(front.direct_end > 8) && LCI_LIKELY(front.not_plain.load(std::memory_order_acquire) == 0);
 }
 
-/// Posts a word that is no memory of packets as an active message. Returns false if nothing was sent.
+/// Posts a word, which must not be in a packet, as an active message. Returns false if nothing was sent.
 LCI_ALWAYS_INLINE inline bool word_directly(const LCI_endpoint_s& ep, int rank, const void* word, LCI_tag_t tag) {
   return takes_word(ep, rank) && LCI_LIKELY(lci::detail::inject_am(ep.core.p_impl, rank, ep.in_place,
                                                                    tag_of(arrival::immediate) | ep.id_bits | tag, word,
@@ -84,7 +84,7 @@ LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, 
   return LCI_LIKELY(lci::detail::direct_send(a, unused));
 }
 
-/// The same for a word that is no memory of packets.
+/// The same for a word, which must not be in a packet.
 LCI_ALWAYS_INLINE inline bool send_word_directly(const LCI_endpoint_s& ep, int rank, const void* word, space where,
                                                  LCI_tag_t tag) {
   return LCI_LIKELY(ep.direct_sends != LCI_endpoint_s::no_direct_sends) && takes_word(ep, rank) &&
