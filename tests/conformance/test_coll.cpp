@@ -349,7 +349,7 @@ TEST_CASE("a handler that throws while a collective operation waits does not end
       while (thrown == 0 && std::chrono::steady_clock::now() < end) progress();
       for (int i = 0; i < 10; ++i) progress();
       EXPECT_EQ(thrown, 1);
-      // Without progress, in which a message of the next round may arrive.
+      // This barrier makes no progress: otherwise a faster rank's message of the next round could arrive in it.
       env.barrier_at_rest();
     }
     env.barrier();

@@ -132,7 +132,7 @@ TEST_CASE("a flush ends at its deadline, or when it is cancelled, and what it wa
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     char in = 0;
     const char out = 'x';
-    // No rank receives yet, so this message is outstanding.
+    // No rank posts a receive before the barrier below, so this message stays outstanding until then.
     env.post([&] {
       return lci::post_send_x(env.right(), &out, 1, 9, sent)
           .comp_semantic(lci::comp_semantic_t::remote)

@@ -263,7 +263,8 @@ class client {
     move_rows(offset, rmr);
   }
 
-  /// Puts the rows of a matrix to places at the server that are further apart, and gets them in another order.
+  /// Puts the rows of a matrix into the server's memory with gaps between them, gets them back in reverse order, and
+  /// checks them and a gap.
   void move_rows(size_t offset, lci::rmr_t rmr) {
     constexpr size_t row = 100, rows = 8, pitch = 400;
     const auto data = pattern(row * rows);

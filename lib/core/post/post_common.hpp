@@ -21,7 +21,7 @@ inline status_t done_status(const Args& a, void* buffer, errorcode_t code = erro
   return make_status(code, a.rank, buffer, a.size, a.tag, a.user_context);
 }
 
-/// Ends a post whose operation is complete: returns `done`, or signals the object that the caller prefers to `done`.
+/// Ends a post whose operation is complete: signals the completion object if signals_when_done(), else returns `done`.
 template <class Args>
 inline status_t answer_done(device& d, const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
   status_t status = done_status(a, buffer, code);

@@ -49,7 +49,8 @@ class handle_table {
   holder begin(armci_hdl_t* handle);
   /// None if the handle is complete, or holds anything.
   holder find(armci_hdl_t handle);
-  /// *handle is complete from now on; its state must have nothing pending. An aggregate handle remains one.
+  /// Ends the request of *handle, none of whose operations may be pending, and frees its place. *handle becomes 0; an
+  /// aggregate handle remains one, so the program may use it again.
   void end(armci_hdl_t* handle);
 
   void make_aggregate(armci_hdl_t* handle);

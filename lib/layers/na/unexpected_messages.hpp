@@ -25,8 +25,8 @@ namespace na {
 class unexpected_messages final : public lci::comp_impl_t {
  public:
   static constexpr uint32_t window = 8192;  // messages
-  /// A peer that ignores the window is disconnected when so many of its messages are stored. Each thread of a peer that
-  /// respects it may exceed it by one.
+  /// When this many messages of a peer are stored, the peer has ignored the window, and is disconnected. A peer that
+  /// respects the window may exceed it by one message for each of its threads.
   static constexpr uint32_t most_stored = window + 4096;
 
   explicit unexpected_messages(na_class& c);

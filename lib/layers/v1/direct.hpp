@@ -84,7 +84,7 @@ LCI_ALWAYS_INLINE inline bool send_directly(const LCI_endpoint_s& ep, int rank, 
   return LCI_LIKELY(lci::detail::direct_send(a, unused));
 }
 
-/// The same for a word, which must not be in a packet.
+/// Sends a word, which must not be in a packet, as a matched message. Returns false if nothing was sent.
 LCI_ALWAYS_INLINE inline bool send_word_directly(const LCI_endpoint_s& ep, int rank, const void* word, space where,
                                                  LCI_tag_t tag) {
   return LCI_LIKELY(ep.direct_sends != LCI_endpoint_s::no_direct_sends) && takes_word(ep, rank) &&

@@ -16,7 +16,7 @@ constinit lci::spinlock lock;
 constinit V1_STORAGE record* free_list = nullptr;  // under lock; linked by next_free
 constinit V1_STORAGE record* all = nullptr;        // under lock; linked by next
 
-/// Number of free records that the thread keeps.
+/// Number of free records in the thread's list.
 int kept_by(const thread_state& mine) { return most_free_records - mine.room_for_records; }
 
 [[gnu::noinline]] void hand_on(thread_state& mine, int kept) {

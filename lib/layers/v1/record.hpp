@@ -69,8 +69,8 @@ LCI_ALWAYS_INLINE inline record* take_record(thread_state& mine, LCI_endpoint_s*
   r->request.user_context = user_context;
   return r;
 }
-/// The same, but allocates records if the calling thread has none, and sets all fields of the request that are known
-/// when the operation is posted, except its type. Throws std::bad_alloc.
+/// Takes a free record, or allocates one if the calling thread has none. Sets all fields of its request that are known
+/// when the operation is posted, except the type. Throws std::bad_alloc.
 LCI_ALWAYS_INLINE inline record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank,
                                              LCI_tag_t tag, void* user_context) {
   thread_state& mine = my_state();

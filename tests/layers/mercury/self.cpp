@@ -211,7 +211,7 @@ void callbacks(const std::string& name) {
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
 }
 
-/// What a thread that sleeps in HG_Progress() has got.
+/// Counts the callbacks that ran in a thread which sleeps in HG_Progress() otherwise.
 struct sleeper {
   hg_context_t* context = nullptr;
   std::atomic<int> forwarded{0}, responded{0};

@@ -1,5 +1,5 @@
-// Connected processes that do not keep to NA's limits, as NA itself would: they are disconnected before they have filled
-// a server's memory, and it serves others.
+// Connected processes that exceed the limits which NA's own senders respect: the server disconnects them before they
+// have filled its memory, and continues to serve others.
 #include <fstream>
 
 #include "lib/layers/na/active_messages.hpp"
