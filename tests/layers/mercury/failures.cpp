@@ -73,7 +73,8 @@ void damaged_messages() {
     const std::string code = client.line();
     if (is_whole) REQUIRE(code == "HG_SUCCESS");
     if (!is_whole) REQUIRE(code == "HG_PROTOCOL_ERROR" || code == "HG_CHECKSUM_ERROR");
-    between.send(c.source, c.tag | na::answer_bit, whole);  // a second answer, after the call has ended
+    // A second answer, after the call has ended. The client exits after its last call, so that one gets no such answer.
+    if (i < 2 * response.size()) between.send(c.source, c.tag | na::answer_bit, whole);
   }
   REQUIRE(client.wait() == 0);
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(net.c, server_address));
