@@ -43,19 +43,38 @@ class unbounded_queue final : public completion_queue, public object_memory<unbo
  public:
   explicit unbounded_queue(attr_t a) : completion_queue(a) {}
 
-  void signal(status_t status) override {
-    bool asleep = false;
-    items_.push(status, [&] { asleep = sleepers_.notice(); });
-    if (LCI_UNLIKELY(asleep)) sleepers_.wake();
+  void signal(status_t status) override { push(status); }
+  // Rare cases are calls at the end, so that no registers need saving.
+  LCI_ALWAYS_INLINE void push(const status_t& status) {
+    auto* const cell = items_.claim_directly();
+    if (LCI_UNLIKELY(cell == nullptr)) return push_otherwise(status);
+    const bool asleep = sleepers_.notice();
+    items_.fill(cell, status);
+    if (LCI_UNLIKELY(asleep)) wake();
   }
   bool pop(status_t& out) { return items_.pop(out); }
-  status_t pop() { return items_.pop_or(errorcode_t::retry); }
+  LCI_ALWAYS_INLINE status_t pop() {
+    auto* const cell = items_.take_directly();
+    return LCI_LIKELY(cell != nullptr) ? items_.item_of(cell) : pop_otherwise();
+  }
   size_t pop_many(status_t* out, size_t max) { return items_.pop_many(out, max); }
   void sleep(int64_t timeout_ns) {
     sleepers_.sleep([this] { return items_.idle(); }, timeout_ns);
   }
 
  private:
+  // By value: so a status that push() got in registers is stored only in the cell.
+  LCI_NOINLINE void push_otherwise(status_t status) {
+    bool asleep = false;
+    items_.push(status, [&] { asleep = sleepers_.notice(); });
+    if (LCI_UNLIKELY(asleep)) sleepers_.wake();
+  }
+  LCI_NOINLINE void wake() { sleepers_.wake(); }
+  LCI_NOINLINE status_t pop_otherwise() {
+    auto* const cell = items_.take();
+    return cell != nullptr ? items_.item_of(cell) : status_t(errorcode_t::retry);
+  }
+
   sharded_queue<status_t> items_;
 };
 

@@ -72,20 +72,10 @@ class segmented_queue {
   /// consumer may destroy the queue.
   template <class F>
   void push(const T& item, F&& claimed) {
-    for (;;) {
-      segment* s = last_.load(std::memory_order_acquire);  // A5
-      // Tickets beyond N are unused, which is harmless: each thread takes at most one in each life of a
-      // segment, too few to carry into the upper half.
-      const auto i = static_cast<uint32_t>(s->tail.fetch_add(1, std::memory_order_seq_cst));  // A3
-      if (LCI_LIKELY(i < N)) {
-        claimed();
-        cell& c = s->cells[i];
-        c.item = item;
-        c.full.store(1, std::memory_order_release);  // R1: pairs with A1 in pop()
-        return;
-      }
-      grow();
-    }
+    cell* c = claim();
+    for (; LCI_UNLIKELY(c == nullptr); c = claim()) grow();
+    claimed();
+    fill(c, item);
   }
   void push(const T& item) {
     push(item, [] {});
@@ -95,6 +85,35 @@ class segmented_queue {
     Atom<uint32_t> full{0};
     T item;
   };
+
+  // A push in two steps, for a caller that goes on to push() if the first one returns null.
+  /// The cell of the next item, which the caller must fill at once; null if the last segment has none left.
+  cell* claim() {
+    segment* s = last_.load(std::memory_order_acquire);  // A5
+    // Tickets beyond N are unused, which is harmless: each thread takes at most two in each life of a
+    // segment, too few to carry into the upper half.
+    const auto i = static_cast<uint32_t>(s->tail.fetch_add(1, std::memory_order_seq_cst));  // A3
+    return LCI_LIKELY(i < N) ? &s->cells[i] : nullptr;
+  }
+  static void fill(cell* c, const T& item) {
+    c->item = item;
+    c->full.store(1, std::memory_order_release);  // R1: pairs with A1 in take()
+  }
+
+  /// One attempt of take(), without a call of another function. Null also where another consumer was faster, and where
+  /// the first segment is used up.
+  cell* try_take() {
+    segment* s = first_.load(std::memory_order_acquire);        // A6
+    uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
+    const auto i = static_cast<uint32_t>(ticket);
+    if (LCI_UNLIKELY(i >= N)) return nullptr;
+    cell& c = s->cells[i];
+    if (!c.full.load(std::memory_order_acquire)) return nullptr;  // A1: pairs with R1 in fill()
+    return LCI_LIKELY(s->head.compare_exchange_strong(ticket, ticket + 1, std::memory_order_relaxed,
+                                                      std::memory_order_relaxed))
+               ? &c
+               : nullptr;
+  }
   /// The cell of the oldest item, which the caller owns until it calls empty(); null if the queue is empty, or if the
   /// oldest item is still being written.
   cell* take() {
@@ -104,7 +123,7 @@ class segmented_queue {
       const auto i = static_cast<uint32_t>(ticket);
       if (LCI_LIKELY(i < N)) {
         cell& c = s->cells[i];
-        if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
+        if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in fill()
           // Empty, unless another consumer has just emptied the cell.
           if (s->head.load(std::memory_order_relaxed) == ticket) return nullptr;
         } else if (LCI_LIKELY(s->head.compare_exchange_strong(ticket, ticket + 1, std::memory_order_relaxed,
@@ -212,8 +231,8 @@ class segmented_queue {
     ++n->life;
     // Make it reachable for consumers before opening it for producers.
     s->next.store(n, std::memory_order_release);              // R7: pairs with A7
-    n->tail.store(n->life << 32, std::memory_order_release);  // R3: pairs with A3 in push()
-    last_.store(n, std::memory_order_release);                // R5: pairs with A5 in push()
+    n->tail.store(n->life << 32, std::memory_order_release);  // R3: pairs with A3 in claim()
+    last_.store(n, std::memory_order_release);                // R5: pairs with A5 in claim()
   }
 
   // Makes the next segment current if `s`, whose head was `seen`, has no tickets left. False if the queue was empty
@@ -230,8 +249,8 @@ class segmented_queue {
     if (static_cast<uint32_t>(s->head.load(std::memory_order_relaxed)) < N) return true;
     segment* n = s->next.load(std::memory_order_relaxed);
     if (!n) return false;
-    n->head.store(n->life << 32, std::memory_order_release);  // R4: pairs with A4 in pop()
-    first_.store(n, std::memory_order_release);               // R6: pairs with A6 in pop()
+    n->head.store(n->life << 32, std::memory_order_release);  // R4: pairs with A4 in take()
+    first_.store(n, std::memory_order_release);               // R6: pairs with A6 in take()
     s->next.store(nullptr, std::memory_order_relaxed);
     retire(s);
     return true;

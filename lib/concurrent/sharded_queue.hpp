@@ -37,6 +37,8 @@ class pushes_in_order {
 /// The shard that a thread pushes to, and pops from first.
 struct shard_by_thread {
   unsigned operator()() const { return LCI_UNLIKELY(detail::tls_in_order) ? 0 : static_cast<unsigned>(thread_index()); }
+  /// The same without a call; negative in a thread that has no index yet.
+  int if_known() const { return LCI_UNLIKELY(detail::tls_in_order) ? 0 : thread_index_if_known(); }
 };
 
 /// Thread-safe. Items of one thread come out in order, as do those of one shard. A consumer pops from its own shard
@@ -56,6 +58,7 @@ template <class T, template <class> class Atom = std::atomic, size_t N = 128, un
 class sharded_queue {
  public:
   using queue = segmented_queue<T, Atom, N>;
+  using cell = typename queue::cell;
 
   sharded_queue()
       : mask_((Shards != 0 ? Shards : usual_number()) - 1),
@@ -69,6 +72,29 @@ class sharded_queue {
   sharded_queue(const sharded_queue&) = delete;
   sharded_queue& operator=(const sharded_queue&) = delete;
 
+  // The most common case of push() and take(), without calls of other functions: a caller that goes on to push() or
+  // take() by a call at its end if these return null saves no registers.
+  /// A cell of the thread's shard, which the caller must fill at once.
+  cell* claim_directly() {
+    const int known = Choose{}.if_known();
+    if (LCI_UNLIKELY(known < 0)) return nullptr;
+    queue* q = shards_[nth(static_cast<unsigned>(known))].own.load(std::memory_order_acquire);  // A1
+    return LCI_LIKELY(q != nullptr) ? q->claim() : nullptr;
+  }
+  static void fill(cell* c, const T& item) { queue::fill(c, item); }
+  /// The oldest item of the thread's shard, which the caller must empty; null also when others' turn has come.
+  cell* take_directly() {
+    const int known = Choose{}.if_known();
+    if (LCI_UNLIKELY(known < 0)) return nullptr;
+    shard& mine = shards_[nth(static_cast<unsigned>(known))];
+    const uint32_t turn = mine.turns.load(std::memory_order_relaxed) + 1;
+    if (LCI_UNLIKELY(turn % turns_of_own == 0)) return nullptr;
+    queue* q = mine.own.load(std::memory_order_acquire);  // A1
+    cell* c = LCI_LIKELY(q != nullptr) ? q->try_take() : nullptr;
+    if (LCI_LIKELY(c != nullptr)) mine.turns.store(turn, std::memory_order_relaxed);
+    return c;
+  }
+
   /// `claimed()`: see segmented_queue.
   template <class F>
   void push(const T& item, F&& claimed) {
@@ -81,7 +107,23 @@ class sharded_queue {
     push(item, [] {});
   }
 
-  /// False if the queue is empty, or if the oldest item of each shard is still being written.
+  /// The cell of the oldest item of a shard, which the caller must empty; null if the queue is empty, or if the oldest
+  /// item of each shard is still being written.
+  cell* take() {
+    const unsigned own = nth(Choose{}());
+    shard& mine = shards_[own];
+    const uint32_t turn = mine.turns.load(std::memory_order_relaxed) + 1;
+    mine.turns.store(turn, std::memory_order_relaxed);
+    // Regularly try others first: a thread that fills its own shard as fast as it empties it would never
+    // pop from another one.
+    if (LCI_UNLIKELY(turn % turns_of_own == 0))
+      if (cell* c = take_regularly(mine, own)) return c;
+    queue* q = mine.own.load(std::memory_order_acquire);  // A1
+    cell* c = LCI_LIKELY(q != nullptr) ? q->take() : nullptr;
+    return LCI_LIKELY(c != nullptr) ? c : take_from_any(own);
+  }
+
+  /// False where take() returns null.
   bool pop(T& out) {
     cell* c = take();
     if (c == nullptr) return false;
@@ -89,11 +131,9 @@ class sharded_queue {
     queue::empty(c);
     return true;
   }
-  /// Like pop(), but returns the item, or `none` in place of false. Saves a caller that returns the item an
+  /// Copies the item of a cell that was taken, and empties the cell. Saves a caller that returns the item an
   /// initialisation and a copy.
-  T pop_or(const T& none) {
-    cell* c = take();
-    if (c == nullptr) return none;
+  static T item_of(cell* c) {
     struct emptier {
       cell* c;
       ~emptier() { queue::empty(c); }  // after the copy
@@ -154,27 +194,11 @@ class sharded_queue {
     return n;
   }
 
-  using cell = typename queue::cell;
-
   unsigned nth(unsigned i) const {
     if constexpr (Shards != 0)
       return i % Shards;
     else
       return i & mask_;
-  }
-
-  cell* take() {
-    const unsigned own = nth(Choose{}());
-    shard& mine = shards_[own];
-    const uint32_t turn = mine.turns.load(std::memory_order_relaxed) + 1;
-    mine.turns.store(turn, std::memory_order_relaxed);
-    // Regularly try others first: a thread that fills its own shard as fast as it empties it would never
-    // pop from another one.
-    if (LCI_UNLIKELY(turn % turns_of_own == 0))
-      if (cell* c = take_regularly(mine, own)) return c;
-    queue* q = mine.own.load(std::memory_order_acquire);  // A1
-    cell* c = LCI_LIKELY(q != nullptr) ? q->take() : nullptr;
-    return LCI_LIKELY(c != nullptr) ? c : take_from_any(own);
   }
 
   cell* take_one_from(unsigned index) {

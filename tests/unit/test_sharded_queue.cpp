@@ -25,6 +25,7 @@ status_t ranked_item(int rank) {
 thread_local unsigned shard_number = 0;
 struct shard_by_number {
   unsigned operator()() const { return shard_number; }
+  int if_known() const { return static_cast<int>(shard_number); }
 };
 using numbered_shards = lci::sharded_queue<status_t, std::atomic, 128, 8, shard_by_number>;
 

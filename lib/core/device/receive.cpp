@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -11,6 +12,7 @@
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/base/race_detector.hpp"
+#include "lib/comp/completion_queue.hpp"
 #include "lib/comp/handler.hpp"
 #include "lib/core/device/close_device.hpp"
 #include "lib/core/device/device.hpp"
@@ -192,6 +194,24 @@ LCI_NOINLINE void receive_am_copied(device& d, int peer, const std::byte* messag
     throw_lost(d, "an active message", peer, size);
 }
 
+/// receive_am_copied() for small messages and a completion queue of the default type, whose push does not fail.
+LCI_NOINLINE void receive_for_queue(device& d, unbounded_queue& queue, int peer, const std::byte* message,
+                                    size_t message_size) {
+  const size_t size = message_size - sizeof(wire::header);
+  if (LCI_UNLIKELY(size - 1 >= cache_line - 1 || d.rt.allocator() != nullptr))
+    return receive_am_copied(d, peer, message, message_size);
+  void* const copy = std::malloc(size);
+  if (LCI_UNLIKELY(copy == nullptr)) return receive_am_copied(d, peer, message, message_size);
+  const std::byte* const data = message + sizeof(wire::header);
+  if (LCI_LIKELY(size == sizeof(uint64_t)))
+    std::memcpy(copy, data, sizeof(uint64_t));
+  else
+    copy_small(static_cast<std::byte*>(copy), data, size);
+  uint64_t second;
+  std::memcpy(&second, data - sizeof second, sizeof second);
+  queue.push(arrived_status(peer, copy, size, wire::tag_of(network::message_head{{0, second}})));
+}
+
 }  // namespace
 
 bool deliver_copy(device& d, rcomp_table::target to, int peer, tag_t tag, const std::byte* data, size_t size) {
@@ -207,13 +227,15 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
     std::memcpy(&second, data + sizeof first, sizeof second);
     const network::message_head head{{first, second}};
     if (LCI_LIKELY(wire::is_am(head))) {
-      const rcomp_table::delivery in_place = rt.rcomps.at(wire::word_of(head)).in_place();
+      const rcomp_table::delivery how = rt.rcomps.at(wire::word_of(head)).small();
       // The same as a call of `function`, which would be an indirect branch more.
-      if (LCI_LIKELY(in_place.function == handler::deliver))
-        return reinterpret_cast<handler::function>(in_place.to)(
+      if (LCI_LIKELY(how.function == handler::deliver))
+        return reinterpret_cast<handler::function>(how.to)(
             arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
-      if (LCI_LIKELY(in_place.function != nullptr))
-        return in_place.function(in_place.to, peer, data + sizeof head, size - sizeof head, wire::tag_of(head));
+      if (LCI_LIKELY(how.function != nullptr))
+        return how.function(how.to, peer, data + sizeof head, size - sizeof head, wire::tag_of(head));
+      if (LCI_LIKELY(how.to != nullptr))
+        return receive_for_queue(*this, *static_cast<unbounded_queue*>(how.to), peer, data, size);
       return receive_am_copied(*this, peer, data, size);
     }
     if (LCI_LIKELY(wire::is_send(head))) return receive_send(*this, peer, head, data + sizeof head, size - sizeof head);

@@ -9,6 +9,7 @@
 
 #include "lib/base/check.hpp"
 #include "lib/comp/am_handler.hpp"
+#include "lib/comp/completion_queue.hpp"
 #include "lib/comp/handler.hpp"
 #include "lib/core/operation/make_status.hpp"
 
@@ -119,8 +120,11 @@ rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
   return s->next == rcomp ? s : nullptr;
 }
 
-rcomp_table::delivery rcomp_table::delivery_of(comp_impl_t* comp) {
-  if (!comp->attr.am_in_place) return {nullptr, nullptr};
+rcomp_table::delivery rcomp_table::delivery_of(comp_impl_t* comp, const allocator_base_t* allocator) {
+  if (!comp->attr.am_in_place) {
+    const bool in_own_memory = allocator == nullptr && !comp->attr.zero_copy_am;
+    return {nullptr, in_own_memory ? dynamic_cast<unbounded_queue*>(comp) : nullptr};
+  }
   if (const auto* h = dynamic_cast<const am_handler*>(comp)) return {h->called(), h->attr.user_context};
   if (const auto* h = dynamic_cast<const handler*>(comp))
     return {handler::deliver, reinterpret_cast<void*>(h->called())};
@@ -130,12 +134,12 @@ rcomp_table::delivery rcomp_table::delivery_of(comp_impl_t* comp) {
 void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator) {
   all_registrations().add(comp, {this, s->next});
   s->use = slot::state::registered;
-  const delivery in_place = delivery_of(comp);
-  s->to.store(in_place.to, std::memory_order_release);              // R4: pairs with A4 in in_place()
-  s->in_place.store(in_place.function, std::memory_order_release);  // R4
-  s->allocator.store(allocator, std::memory_order_release);         // R3: pairs with A3 in found()
-  s->comp.store(comp, std::memory_order_release);                   // R1: pairs with A1 in comp() and found()
-  s->rcomp.store(s->next, std::memory_order_release);               // R2: pairs with A2 in is_valid()
+  const delivery small = delivery_of(comp, allocator);
+  s->to.store(small.to, std::memory_order_release);              // R4: pairs with A4 in small()
+  s->function.store(small.function, std::memory_order_release);  // R4
+  s->allocator.store(allocator, std::memory_order_release);      // R3: pairs with A3 in found()
+  s->comp.store(comp, std::memory_order_release);                // R1: pairs with A1 in comp() and found()
+  s->rcomp.store(s->next, std::memory_order_release);            // R2: pairs with A2 in is_valid()
 }
 
 rcomp_t rcomp_table::add(comp_impl_t* comp, allocator_base_t* allocator) {
@@ -197,7 +201,8 @@ void rcomp_table::remove_of(const comp_impl_t* comp, rcomp_t rcomp) {
 
 void rcomp_table::clear(slot* s) {
   s->rcomp.store(0, std::memory_order_relaxed);  // ordered before a new object, allocator and function by R1, R3, R4
-  s->in_place.store(nullptr, std::memory_order_release);
+  s->function.store(nullptr, std::memory_order_release);
+  s->to.store(nullptr, std::memory_order_release);
   s->comp.store(nullptr, std::memory_order_release);
   s->next += 1u << index_bits;  // wraps to generation 0 after 256 uses
   s->use = slot::state::free;

@@ -8,6 +8,7 @@
 
 #include "lci/handles.hpp"
 #include "lci/types.hpp"
+#include "lib/base/cpu.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 
 namespace lci {
@@ -41,9 +42,11 @@ class rcomp_table {
     comp_impl_t* comp;
     allocator_base_t* allocator;
   };
-  /// How an object gets an active message in place: the function is called with `to`, rank, payload and tag.
+  /// How an object gets a small active message. In place: the function is called with `to`, rank, payload and tag. The
+  /// function is null for an object that gets copies. Then `to` is the unbounded_queue that gets them in memory of the
+  /// runtime, or null for other objects, and where the registration has an allocator.
   struct delivery {
-    am_handler_t function;  ///< null: the object gets copies
+    am_handler_t function;
     void* to;
   };
 
@@ -51,10 +54,10 @@ class rcomp_table {
   struct slot {
     std::atomic<comp_impl_t*> comp{nullptr};
     std::atomic<allocator_base_t*> allocator{nullptr};
-    std::atomic<am_handler_t> in_place{nullptr};  // of `delivery`
-    std::atomic<void*> to{nullptr};
-    std::atomic<rcomp_t> rcomp{0};  // 0: invalid; as a handle it leads to a null object
-    rcomp_t next = 0;               // under mutex_: the current handle, or the next one if free
+    std::atomic<am_handler_t> function{nullptr};  // of `delivery`
+    std::atomic<void*> to{nullptr};               // of `delivery`
+    std::atomic<rcomp_t> rcomp{0};                // 0: invalid; as a handle it leads to a null object
+    rcomp_t next = 0;                             // under mutex_: the current handle, or the next one if free
     enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
     slot* next_free = nullptr;                                                    // under mutex_
   };
@@ -78,11 +81,12 @@ class rcomp_table {
       allocator_base_t* allocator = slot_->allocator.load(std::memory_order_acquire);  // A3
       return {is_valid() ? comp : nullptr, allocator};
     }
-    /// Its function is null for objects that get copies, and where comp() is null.
-    delivery in_place() const {
-      const am_handler_t f = slot_->in_place.load(std::memory_order_acquire);  // A4
+    /// Both members are null where comp() is null.
+    delivery small() const {
+      const am_handler_t f = slot_->function.load(std::memory_order_acquire);  // A4
       void* const to = slot_->to.load(std::memory_order_acquire);              // A4
-      return {is_valid() ? f : nullptr, to};
+      if (LCI_UNLIKELY(!is_valid())) return {nullptr, nullptr};
+      return {f, to};
     }
 
    private:
@@ -119,7 +123,7 @@ class rcomp_table {
   slot* next_slot();                // under mutex_
   void clear(slot* s);              // under mutex_
   slot* find(rcomp_t rcomp) const;  // under mutex_; null if `rcomp` is not the slot's current handle
-  static delivery delivery_of(comp_impl_t* comp);
+  static delivery delivery_of(comp_impl_t* comp, const allocator_base_t* allocator);
   void publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator);
 
   slot unused_;              // for indices without a slot of their own

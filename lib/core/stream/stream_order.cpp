@@ -336,7 +336,7 @@ void receive_in_stream(device& d, int peer, const std::byte* message, size_t mes
   std::memcpy(&first, message, sizeof first);
   std::memcpy(&second, message + sizeof first, sizeof second);
   const network::message_head head{{first, second}};
-  const rcomp_table::delivery to = d.rt.rcomps.at(wire::word_of(head)).in_place();
+  const rcomp_table::delivery to = d.rt.rcomps.at(wire::word_of(head)).small();
   incoming_stream* const in = d.rt.streams.find_incoming(peer, wire::engine_of(head));
   if (LCI_UNLIKELY(to.function == nullptr || in == nullptr || wire::asks_for_credit(head)) ||
       LCI_UNLIKELY(!in->deliver_at_once(d, to.function, to.to, wire::number_of(head), peer, message + sizeof head,
