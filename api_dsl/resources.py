@@ -24,7 +24,8 @@ runtime = Resource(
         A("rdv_protocol", "attr_rdv_protocol_t", "Protocol of messages too large for a packet.",
           "auto_select", source="4.3"),
         A("rdv_threshold", "size_t",
-          "Messages of more bytes than this use the rendezvous protocol; 0: those that do not fit into a packet.",
+          "Messages of more bytes than this use the rendezvous protocol; 0: those that do not fit into a packet, over "
+          "TCP into two, in shared memory into three.",
           "0", source=_OURS),
         A("rdv_chunk_size", "size_t",
           "Largest piece of a rendezvous transfer, in bytes.", "8388608", source=_OURS,
@@ -287,7 +288,7 @@ packet_pool = Resource(
     "Fixed-size buffers for messages, held per thread; a thread that runs out steals from another.",
     header="lib/core/memory/packet_pool.hpp", source="4.1.2", published=True,
     attributes=(
-        A("packet_size", "size_t", "Size of a packet in bytes, its header included.", "8192",
+        A("packet_size", "size_t", "Size of a packet in bytes, its header of 64 included.", "8256",
           minimum=256, maximum=1 << 30),
         A("npackets", "size_t",
           "Number of packets of the pool. Address space only: memory is used as packets are first touched.",

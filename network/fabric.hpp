@@ -262,7 +262,7 @@ class context {
   virtual attr_backend_t backend() const { return attr_backend_t::none; }
 
   /// The k-th device of a rank communicates with the k-th device of every other rank. `eager_size`: bytes of the
-  /// largest eager message that the core sends, including its wire header.
+  /// largest message that the core sends in a packet, including its wire header. `max_inject` may be larger.
   virtual std::unique_ptr<device> create_device(const device_attr_t& attr, size_t eager_size) = 0;
 
   /// This rank's shared heap, created by the first call: sparse, zero-filled, mapped as long as the context exists.

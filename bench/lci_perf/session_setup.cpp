@@ -22,7 +22,7 @@ void bump_shared(std::atomic<uint64_t>& word, uint64_t n) {
 template <void (*Bump)(std::atomic<uint64_t>&, uint64_t)>
 struct handlers {
   static void take(side& s, const lci::status_t& status) {
-    if (status.size <= state.max_eager) read_through(status.buffer, status.size);
+    if (status.size <= state.largest_in_place) read_through(status.buffer, status.size);
     Bump(s.arrived, 1);
   }
   static void to_receiver(lci::status_t status) { take(state.receivers[status.tag], status); }
@@ -86,7 +86,8 @@ session::session(const options& o, int ranks, int rank)
       sender_barrier_(o.threads, crowded_),
       receiver_barrier_(o.threads, crowded_) {
   handoff_ = std::make_unique<handoff>(o.with_handoff && ranks == 2, rank);
-  max_eager_ = state.max_eager = lci::get_max_bcopy_size();
+  max_eager_ = lci::get_max_bcopy_size();
+  state.largest_in_place = 4 * max_eager_;  // in shared memory; in others at most as much
   make_handlers();
   make_sides();
 }

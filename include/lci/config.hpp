@@ -9,7 +9,7 @@
 
 // Built-in values of attributes, and the alignment that keeps the data of threads apart (bytes). Published programs
 // use these macros.
-#define LCI_PACKET_SIZE_DEFAULT 8192
+#define LCI_PACKET_SIZE_DEFAULT 8256  // a message of 8 KiB and its header
 #define LCI_BACKEND_MAX_POLLS 32
 #define LCI_CACHE_LINE 64
 

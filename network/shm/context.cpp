@@ -19,6 +19,10 @@ namespace {
 
 constexpr uint64_t watch_interval_ms = 100;
 
+// What a packet holds, times this, goes through a ring: two copies, one after the other, take less time than the round
+// trips of a rendezvous. The smallest ring has room for two such messages of the default packet size.
+constexpr size_t most_packets = 3;
+
 /// The ranks presumed to be on this host. If that is wrong, it only changes whose addresses are read at once.
 rank_range presumed_neighbours(const address_exchange& exchange, const net_context_attr_t& attr) {
   int begin = 0, count = exchange.size();
@@ -161,12 +165,14 @@ void context::send_close() {
   }
 }
 
+size_t context::largest_message(size_t eager_size) const { return std::min(most_packets * eager_size, data_size_ / 2); }
+
 std::unique_ptr<network::device> context::create_device(const device_attr_t& attr, size_t eager_size) {
   if (4 * eager_size > data_size_)
     throw resource_error("shm: a lane's ring of " + std::to_string(data_size_) +
                          " bytes is too small for messages of " + std::to_string(eager_size) +
                          "; raise LCI_ATTR_SHM_LANE_DATA_SIZE or lower LCI_ATTR_PACKET_SIZE");
-  if (external_ != nullptr) external_->need_room_for(eager_size);
+  if (external_ != nullptr) external_->need_room_for(largest_message(eager_size));
   return std::make_unique<device>(*this, attr, eager_size);
 }
 

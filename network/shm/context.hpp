@@ -32,6 +32,9 @@ class context final : public network::context {
   /// consecutive.
   void settle(acquaintance how) override;
 
+  /// Of a device whose packets hold `eager_size` bytes. A message is contiguous in its ring, wherever that has room, so it
+  /// takes at most half of it.
+  size_t largest_message(size_t eager_size) const;
   std::unique_ptr<network::device> create_device(const device_attr_t& attr, size_t eager_size) override;
 
   heap_window own_heap() override;

@@ -18,7 +18,7 @@ device::device(context& c, const device_attr_t&, size_t eager_size)
     : context_(c), place_(c.open_device()), entry_(c.own().device(place_.entry)) {
   shared_poller_.kept.store(~uint32_t{0}, std::memory_order_relaxed);
   shared_poller_.slow.store(false, std::memory_order_relaxed);
-  limits_.max_inject = limits_.max_send = eager_size;
+  limits_.max_inject = limits_.max_send = c.largest_message(eager_size);
   limits_.max_rma = size_t{1} << 30;
   limits_.rma = limits_.put_imm = c.attach_works();
   limits_.put_then_send_ordered = true;

@@ -67,9 +67,9 @@ external_peers::~external_peers() {
   }
 }
 
-void external_peers::need_room_for(size_t eager_size) {
+void external_peers::need_room_for(size_t largest_message) {
   std::lock_guard guard(mutex_);
-  room_needed_ = std::max(room_needed_, 4 * eager_size);
+  room_needed_ = std::max(room_needed_, 2 * largest_message);
 }
 
 // --- connecting ---

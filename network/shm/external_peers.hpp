@@ -34,7 +34,7 @@ class external_peers {
   /// After this no process can request a connection.
   void close_file() { file_.close(); }
   /// Called for each device, with the size of its largest message.
-  void need_room_for(size_t eager_size);
+  void need_room_for(size_t largest_message);
 
   // The functions of network::context of the same names.
   int connect(const std::string& text);

@@ -70,8 +70,9 @@ constexpr size_t small_chunk = 64 << 10;
 /// Makes rendezvous transfers of a few hundred KiB consist of several pieces.
 inline void with_small_chunks(lci::global_attr_t& attr) { attr.rdv_chunk_size = small_chunk; }
 
-/// Sizes at and around every threshold of the protocols: 0 bytes, one slot, inject, one packet,
-/// rendezvous, rendezvous in several pieces (with_small_chunks).
+/// Sizes at and around every threshold of the protocols: 0 bytes, one slot, inject, one packet, two and three of them
+/// with their headers (which networks that copy at the post take at once), rendezvous, rendezvous in several pieces
+/// (with_small_chunks).
 inline std::vector<size_t> interesting_sizes(rank_env& env) {
   const size_t bcopy = lci::get_max_bcopy_size_x().runtime(env.rt)();
   const size_t inject = lci::get_default_net_context_x().runtime(env.rt)().get_attr_max_inject_size();
@@ -79,7 +80,12 @@ inline std::vector<size_t> interesting_sizes(rank_env& env) {
   for (size_t limit : {inject, bcopy})
     for (size_t s : {limit - 1, limit, limit + 1})
       if (s > 64 && s != sizes.back()) sizes.push_back(s);
-  sizes.push_back(3 * bcopy + 5);
+  constexpr size_t header = 16;
+  for (const size_t packets : {2, 3}) {
+    const size_t limit = packets * (bcopy + header) - header;
+    sizes.insert(sizes.end(), {limit, limit + 1});
+  }
+  sizes.push_back(5 * bcopy + 5);
   sizes.push_back(small_chunk + 1);
   sizes.push_back(3 * small_chunk + 1234);
   return sizes;

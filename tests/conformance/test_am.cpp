@@ -188,3 +188,26 @@ TEST_CASE("messages of a burst arrive although their sender makes no progress af
     EXPECT(box.empty());
   });
 }
+
+TEST_CASE("networks that copy at the post take messages of several packets at once", "[am]") {
+  on_ranks([](rank_env& env) {
+    const auto backend = lci::get_default_net_context_x().runtime(env.rt)().get_attr_backend();
+    const size_t packets = backend == lci::attr_backend_t::shm ? 3 : backend == lci::attr_backend_t::tcp ? 2 : 1;
+    constexpr size_t header = 16;
+    const size_t limit = packets * (lci::get_max_bcopy_size_x().runtime(env.rt)() + header) - header;
+    inbox box(env, inbox_kind::in_place_handler, 1);
+    const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+    auto sent = lci::alloc_sync_x().runtime(env.rt)();
+    for (const size_t size : {limit, limit + 1}) {
+      const auto out = message(size, size);
+      const auto s =
+          env.post([&] { return lci::post_am_x(env.right(), out.data(), size, sent, rcomp).runtime(env.rt)(); });
+      if (packets > 1) EXPECT_EQ(s.is_done(), size == limit);  // what goes by rendezvous is posted
+      for (const auto& a : box.collect()) EXPECT(matches(a.data.data(), a.data.size(), size));
+      if (s.is_posted())
+        while (!lci::sync_test_x(sent, nullptr).runtime(env.rt)()) lci::progress_x().runtime(env.rt)();
+      env.barrier();
+    }
+    lci::free_comp_x(&sent).runtime(env.rt)();
+  });
+}

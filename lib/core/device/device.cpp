@@ -89,11 +89,13 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   registrations.open(*net);
   LCI_ASSERT(limits.max_send >= smallest_message);
   eager_limit = std::min(packet_payload, limits.max_send - sizeof(wire::header));
-  const size_t wanted = rt.attr.rdv_threshold;
-  if (wanted != 0 && wanted < eager_limit) eager_limit = std::max<size_t>(wanted, 64);
-  inject_end = limits.max_inject < sizeof(wire::header)
-                   ? 0
-                   : std::min(eager_limit, limits.max_inject - sizeof(wire::header)) + 1;
+  size_t largest_injected = limits.max_inject < sizeof(wire::header) ? 0 : limits.max_inject - sizeof(wire::header);
+  if (rt.attr.rdv_threshold != 0) {
+    const size_t wanted = std::max<size_t>(rt.attr.rdv_threshold, 64);
+    eager_limit = std::min(eager_limit, wanted);
+    largest_injected = std::min(largest_injected, wanted);
+  }
+  inject_end = limits.max_inject < sizeof(wire::header) ? 0 : largest_injected + 1;
   if (attr.use_reg_cache && limits.pins_memory) insist_on_memory([&] { open_cache(*this); });
   supply.open(*net, limits, eager_limit);
   attention.store(limits.receive_buffers > 0 ? 1 : 0, std::memory_order_relaxed);
