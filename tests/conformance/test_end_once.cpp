@@ -82,7 +82,7 @@ TEST_CASE("an operation that was cancelled or timed out does not signal again wh
     constexpr size_t n = 40;
     auto device = lci::alloc_device_x().close_timeout(0.1).runtime(env.rt)();
     auto cq = lci::alloc_cq_x().runtime(env.rt)();
-    const auto out = message(20'000, 1);
+    const auto out = message(30'000, 1);
     size_t posted = 0, told = 0;
     env.barrier();
     // To a rank that makes no progress on the device: some wait in the backlog, some in the network, some for an

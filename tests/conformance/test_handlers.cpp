@@ -146,7 +146,7 @@ TEST_CASE("a handler may start rendezvous transfers", "[handlers]") {
         s.large_rcomp = answers.rcomp();
         env.barrier();
         for (int i = 0; i < count; ++i) {
-          const uint64_t size = 20'000 + static_cast<uint64_t>(i) * 1000;
+          const uint64_t size = 30'000 + static_cast<uint64_t>(i) * 1000;
           env.post([&] {
             return lci::post_am_x(env.right(), &size, sizeof size, lci::COMP_NULL_RETRY, s.rcomp).runtime(env.rt)();
           });

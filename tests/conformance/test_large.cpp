@@ -90,7 +90,7 @@ TEST_CASE("more than 65536 rendezvous are in flight at once", "[large]") {
   on_ranks([](rank_env& env) {
     const int count = lci_test::sanitized ? 3000 : 70'000;
     // All messages share two buffers: the source is only read, and all messages write the same bytes.
-    constexpr size_t size = 10'000;
+    constexpr size_t size = 30'000;
     const auto out = message(size, 9);
     std::vector<char> in(size);
     auto sends = lci::alloc_counter_x().runtime(env.rt)();

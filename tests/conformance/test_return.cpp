@@ -6,7 +6,7 @@
 using namespace conf;
 
 TEST_CASE("with allow_retry false a post never returns retry, and its message arrives", "[return]") {
-  const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{20'000});
+  const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{30'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
     constexpr int count = 3000;

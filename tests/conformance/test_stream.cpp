@@ -160,7 +160,7 @@ TEST_CASE("streams are delivered in order while several threads make progress", 
           // One thread posts, through all devices; each polls its own.
           for (uint64_t i = 0; t == 0 && i < n; ++i) {
             env.post(d, [&] {
-              return out.post(in, stream, env.right(), i, i % 40 == 0 ? 20000 : i % 50, devices[i % threads]);
+              return out.post(in, stream, env.right(), i, i % 40 == 0 ? 30000 : i % 50, devices[i % threads]);
             });
           }
           env.until(d, "all to arrive in order",

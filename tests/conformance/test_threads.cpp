@@ -167,7 +167,7 @@ void crowd(int threads, int targets, const std::vector<size_t>& sizes, const tun
 TEST_CASE("more threads than there are thread indices send at once", "[threads]") {
   // Ranks in one process share the indices.
   const int ranks = ranks_in_one_process() ? rank_count() : 1;
-  crowd(1100 / ranks + 1, 1, {8, 20'000});
+  crowd(1100 / ranks + 1, 1, {8, 30'000});
 }
 
 TEST_CASE("threads share lanes where there are too few", "[threads]") {

@@ -64,7 +64,7 @@ void expect(bool good, const char* what) {
   std::fprintf(stderr, "rank %d: FAILED: %s\n", me, what);
 }
 
-constexpr std::array<size_t, 4> sizes = {20'000, 65'536, 300'001, 1 << 20};
+constexpr std::array<size_t, 4> sizes = {30'000, 65'536, 300'001, 1 << 20};
 char letter(int rank, size_t i, int round) {
   return static_cast<char>('a' + (static_cast<size_t>(rank + round) + i) % 26);
 }

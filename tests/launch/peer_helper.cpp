@@ -361,7 +361,7 @@ class client {
 
   void ask_in_a_stream() {
     lci::stream_t stream = lci::alloc_stream();
-    const size_t sizes[] = {0, 20000, 300, 100000, 8};
+    const size_t sizes[] = {0, 30000, 300, 100000, 8};
     for (uint64_t i = 0; i < ordered_messages; ++i) {
       std::vector<char> message(sizeof(request) + sizes[i % std::size(sizes)]);
       const request r{request_kind::ordered, answers_, i};
