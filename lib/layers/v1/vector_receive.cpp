@@ -9,6 +9,7 @@
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/messages.hpp"
+#include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/unfinished.hpp"
 #include "lib/layers/v1/vector_steps.hpp"
 #include "lib/layers/v1/vectors.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 /// Whether the program has passed LCI_recvv() no buffers, so that the library allocates all.
 bool has_no_buffers(const LCI_iovec_t& given) {
-  return given.lbuffers == nullptr && given.piggy_back.address == nullptr;
+  return given.lbuffers == nullptr && (given.piggy_back.address == nullptr || given.count != 0);
 }
 
 /// A step that has arrived. Its pointers refer to the network's buffer or a packet.
@@ -102,7 +103,10 @@ class incoming final : public unfinished {
       return false;
     }
     if (m.head.piggy_back > 0) std::memcpy(piggy_back, m.piggy_back, m.head.piggy_back);
-    for (size_t i = 0; i < n; ++i) array[i] = buffers_[i];
+    for (size_t i = 0; i < n; ++i) {
+      array[i] = buffers_[i];
+      record_allocated(buffers_[i].address);
+    }
     if (m.head.type == LCI_LONG && n == 1) {
       request_.type = LCI_LONG;
       request_.data.lbuffer = buffers_[0];
@@ -218,6 +222,7 @@ class vector_receive final : public unfinished {
 
   void signal(lci::status_t s) override {
     const std::unique_ptr<vector_receive> mine(this);
+    end_checked_receive(ep_);
     struct packet_return {
       void* packet;
       ~packet_return() { give_back_packet(packet); }
@@ -322,7 +327,7 @@ void v1::handle_step(LCI_endpoint_s& ep, const lci::status_t& s) {
 LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t tag, LCI_comp_t completion,
                       void* user_context) {
   return guarded("LCI_recvv", [&] {
-    if (checking()) check_receive(ep, rank, tag);
+    if (checking()) check_vector_receive(ep, rank, tag, iovec);
     const lci::tag_t core_tag = send_tag(*ep, space::vectors, tag);
     const int source = source_of(*ep, rank);
     comp& to = completion_of(completion);
@@ -345,6 +350,7 @@ LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t 
       give_back_packet(packet);
       return LCI_ERR_RETRY;
     }
+    begin_checked_receive(*ep);
     vector_receive* owned = r.release();
     if (!s.is_posted()) owned->signal(s);
     return LCI_OK;

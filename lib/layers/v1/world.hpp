@@ -66,6 +66,7 @@ struct LCI_endpoint_s {
   v1::comp* default_comp = nullptr;          ///< of what arrives
   LCI_device_t device = nullptr;
   LCI_plist_s properties;
+  std::atomic<int> checked_receives{0};  ///< posted receives that are not complete, in the checking mode
   alignas(lci::cache_line) v1::issued_operations issued;
 };
 
