@@ -6,6 +6,7 @@
 
 #include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/thread_state.hpp"
 #include "lib/layers/v1/vectors.hpp"
@@ -165,9 +166,9 @@ bool arrival_ports::keep(port::role role, const lci::status_t& s) {
   const bool is_signal = role == port::role::in_place && arrival_of(s.tag) == arrival::signal;
   if ((role == port::role::in_place && !is_signal) || role == port::role::steps) {
     const auto* from = static_cast<const std::byte*>(s.buffer);
-    e.data.assign(from, from + s.size);
+    insist([&] { e.data.assign(from, from + s.size); });
   }
-  early_.push_back(std::move(e));
+  insist([&] { early_.push_back(std::move(e)); });
   return true;
 }
 

@@ -19,8 +19,12 @@ bool v1::is_packet(const void* address) { return lci::is_upacket_x(address).runt
 LCI_mbuffer_t v1::make_medium(size_t size) {
   void* memory = take_packet();
   if (LCI_UNLIKELY(memory == nullptr)) {
-    memory = std::malloc(static_cast<size_t>(LCI_MEDIUM_SIZE));  // all of a medium buffer is its owner's
-    if (memory == nullptr) throw std::bad_alloc();
+    memory = insist([] {
+      void* const ordinary =
+          std::malloc(static_cast<size_t>(LCI_MEDIUM_SIZE));  // all of a medium buffer is its owner's
+      if (ordinary == nullptr) throw std::bad_alloc();
+      return ordinary;
+    });
     record_allocated(memory);
   }
   return {memory, size};
