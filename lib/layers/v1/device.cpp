@@ -126,8 +126,8 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
   e->direct_sends = direct_sends_of(*e);
   record_created(e.get());
   try {
-    w.ports.add(e.get());  // delivers messages that were earlier
     if (LCI_UNLIKELY(detail::checks) && LCI_UR_ENDPOINT != nullptr) announce_matching(*e);
+    w.ports.add(e.get());  // delivers messages that were earlier, and throws if one of them differs in matching
   } catch (...) {
     end_endpoint(w, e.release());
     throw;
