@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <mutex>
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/parking.hpp"
 #include "lib/concurrent/signal_cell.hpp"
+#include "lib/concurrent/signal_slots.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
 namespace lci {
@@ -31,7 +31,7 @@ namespace lci {
 template <class T, template <class> class Atom = std::atomic, class Futex = os_futex>
 class signal_array {
  public:
-  explicit signal_array(size_t n) : n_(static_cast<uint32_t>(n)), slots_(new T[n]) {}
+  explicit signal_array(size_t n) : n_(static_cast<uint32_t>(n)), slots_(n) {}
 
   void put(const T& value) {
     for (;;) {
@@ -96,7 +96,7 @@ class signal_array {
   Atom<uint32_t> claimed_{0};
   Atom<uint32_t> arrived_{0};
   basic_spinlock<Atom> lock_;
-  std::unique_ptr<T[]> slots_;
+  signal_slots<T> slots_;
   std::deque<T> early_;  // under lock_
 };
 

@@ -46,6 +46,12 @@ class due_callbacks {
 /// Calls a callback. The calling thread must be allowed to run callbacks.
 void call_now(CCS_callback_t callback, void* arg, int status);
 
+/// Operations that complete within their calls before one of them polls.
+constexpr unsigned most_at_once = 64;
+/// Polls, since the program may repeat an operation that completes within its call until another process changes the
+/// memory, for example to take a lock. That process may need a message of this one, or an answer.
+LCI_NOINLINE void poll_between() noexcept;
+
 /// The callback of an operation that completes within its call; may be null. Construct it before the operation has an
 /// effect: the constructor allocates memory, and may throw, if this thread must not run callbacks.
 class immediate_callback {
@@ -55,9 +61,11 @@ class immediate_callback {
     if (LCI_UNLIKELY(tls.busy > 0) && callback != nullptr) stored_ = std::make_unique<due_callback>(callback, arg);
   }
   void call() {
-    if (callback_ == nullptr) return;
-    if (LCI_UNLIKELY(stored_ != nullptr)) return due_.add(std::move(stored_));
-    call_now(callback_, arg_, CCS_SUCCESS);
+    if (LCI_UNLIKELY(stored_ != nullptr))
+      due_.add(std::move(stored_));
+    else if (callback_ != nullptr)
+      call_now(callback_, arg_, CCS_SUCCESS);
+    if (LCI_UNLIKELY(++tls.at_once >= most_at_once)) poll_between();
   }
 
  private:

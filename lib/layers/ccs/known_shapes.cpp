@@ -15,8 +15,9 @@ bool known_shapes::has(uint64_t id, int node) {
 }
 
 void known_shapes::prepare(uint64_t id, int n_nodes) {
+  std::vector<bool> nobody(static_cast<size_t>(n_nodes));  // before the entry: has() relies on its size
   std::lock_guard guard(lock_);
-  known_[id].resize(static_cast<size_t>(n_nodes));
+  known_.try_emplace(id, std::move(nobody));
 }
 
 void known_shapes::add(uint64_t id, int node) noexcept {

@@ -98,6 +98,7 @@ int CCS_reg_cache_stats(size_t* registered, size_t* unused, unsigned long* regis
 
 void* CCS_malloc(size_t size) {
   process* const p = current("CCS_malloc");
+  if (size > PTRDIFF_MAX / 4) return nullptr;  // the core takes it for misuse, malloc() for a lack of memory
   return p == nullptr ? nullptr : or_fail("CCS_malloc", [&] { return p->blocks.allocate(*p, size); });
 }
 

@@ -38,8 +38,9 @@ int CCS_register_handler(CCS_context_t context, unsigned handler_id, CCS_amhandl
 }
 
 int CCS_register_spread_handler(CCS_context_t context, unsigned handler_id, void (*handler_ptr)(void), int num_args) {
-  if (num_args > CCS_MAX_HANDLER_ARGS)
-    return refuse("CCS_register_handler", "num_args = %d, but must be at most %d", num_args, CCS_MAX_HANDLER_ARGS);
+  if (num_args < -1 || num_args > CCS_MAX_HANDLER_ARGS)
+    return refuse("CCS_register_handler", "num_args = %d, but must be 0..%d, or -1 if it is unknown", num_args,
+                  CCS_MAX_HANDLER_ARGS);
   return register_as("CCS_register_handler", context, handler_id,
                      {handler_ptr, handler_style::spread, num_args, nullptr});
 }

@@ -118,12 +118,18 @@ bool process::progress() {
 }
 
 void process::poll() {
+  tls.at_once = 0;
   if (tls.running > 0) return;
   (void)progress();
   if (tls.busy > 0) return;
   if (LCI_UNLIKELY(!due.is_empty() || announced_.load(std::memory_order_relaxed) > 0 || !sendings.is_empty() ||
                    !delayed.is_empty()))
     run_what_waits();
+}
+
+void poll_between() noexcept {
+  process* const p = the_process.load(std::memory_order_acquire);
+  or_fail("CCS_poll", [p] { p->poll(); });
 }
 
 void process::run_what_waits() {

@@ -28,6 +28,7 @@ struct thread_state {
   unsigned running = 0;               ///< handlers and callbacks on the stack: 0 or 1
   CCS_token_t token = nullptr;        ///< of the handler that is running
   int callback_status = CCS_SUCCESS;  ///< of the callback that is running
+  unsigned at_once = 0;               ///< operations that have completed within their calls since the last poll
   thread_counts* counts = nullptr;    ///< valid for the `process` object with number `generation`
   uint64_t generation = 0;
 };

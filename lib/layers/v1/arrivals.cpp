@@ -5,6 +5,8 @@
 #include <string>
 
 #include "lib/layers/v1/buffers.hpp"
+#include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/thread_state.hpp"
 #include "lib/layers/v1/vectors.hpp"
@@ -147,9 +149,13 @@ void arrival_ports::deliver(LCI_endpoint_s& endpoint, port::role role, const lci
   if (LCI_LIKELY(role == port::role::in_place)) return arrive(*endpoint.default_comp, s);
   if (role == port::role::steps) return handle_step(endpoint, s);
   count_delivered(endpoint.id);
-  if (role != port::role::packets) return deliver_long(*endpoint.default_comp, s);
+  if (role != port::role::packets) {
+    record_allocated(s.buffer);
+    return deliver_long(*endpoint.default_comp, s);
+  }
   // The core has no buffer for a message without bytes, but the receiver gets a medium buffer with each message.
   void* const buffer = LCI_LIKELY(s.buffer != nullptr) ? s.buffer : make_medium(0).address;
+  if (LCI_UNLIKELY(detail::checks) && !is_packet(buffer)) record_allocated(buffer);
   deliver_medium(*endpoint.default_comp, s, buffer, s.size);
 }
 
@@ -160,9 +166,9 @@ bool arrival_ports::keep(port::role role, const lci::status_t& s) {
   const bool is_signal = role == port::role::in_place && arrival_of(s.tag) == arrival::signal;
   if ((role == port::role::in_place && !is_signal) || role == port::role::steps) {
     const auto* from = static_cast<const std::byte*>(s.buffer);
-    e.data.assign(from, from + s.size);
+    insist([&] { e.data.assign(from, from + s.size); });
   }
-  early_.push_back(std::move(e));
+  insist([&] { early_.push_back(std::move(e)); });
   return true;
 }
 

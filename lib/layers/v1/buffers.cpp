@@ -19,8 +19,13 @@ bool v1::is_packet(const void* address) { return lci::is_upacket_x(address).runt
 LCI_mbuffer_t v1::make_medium(size_t size) {
   void* memory = take_packet();
   if (LCI_UNLIKELY(memory == nullptr)) {
-    memory = std::malloc(static_cast<size_t>(LCI_MEDIUM_SIZE));  // all of a medium buffer is its owner's
-    if (memory == nullptr) throw std::bad_alloc();
+    memory = insist([] {
+      void* const ordinary =
+          std::malloc(static_cast<size_t>(LCI_MEDIUM_SIZE));  // all of a medium buffer is its owner's
+      if (ordinary == nullptr) throw std::bad_alloc();
+      return ordinary;
+    });
+    record_allocated(memory);
   }
   return {memory, size};
 }
@@ -37,6 +42,8 @@ LCI_error_t LCI_mbuffer_alloc(LCI_device_t device, LCI_mbuffer_t* mbuffer) {
 
 LCI_error_t LCI_mbuffer_free(LCI_mbuffer_t mbuffer) {
   return guarded("LCI_mbuffer_free", [&] {
+    if (checking()) check_medium_to_give(mbuffer.address);
+    record_returned(mbuffer.address);
     give_back_packet(mbuffer.address);
     return LCI_OK;
   });
@@ -65,6 +72,7 @@ LCI_error_t make_long(const char* function, LCI_device_t device, size_t size, si
     std::free(memory);
     return code;
   }
+  record_allocated(memory);
   *lbuffer = {segment, memory, size};
   return LCI_OK;
 }
@@ -83,10 +91,14 @@ LCI_error_t LCI_lbuffer_memalign(LCI_device_t device, size_t size, size_t alignm
 }
 
 LCI_error_t LCI_lbuffer_free(LCI_lbuffer_t lbuffer) {
-  LCI_error_t code = LCI_OK;
-  if (lbuffer.segment != nullptr) code = LCI_memory_deregister(&lbuffer.segment);
-  std::free(lbuffer.address);
-  return code;
+  return guarded("LCI_lbuffer_free", [&] {
+    if (detail::checks && detail::current != nullptr) check_memory_to_free(lbuffer.address);
+    LCI_error_t code = LCI_OK;
+    if (lbuffer.segment != nullptr) code = LCI_memory_deregister(&lbuffer.segment);
+    record_returned(lbuffer.address);
+    std::free(lbuffer.address);
+    return code;
+  });
 }
 
 size_t LCI_get_iovec_piggy_back_size(int count) {

@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/world.hpp"
 
 namespace v1 {
@@ -73,10 +74,16 @@ void record_created(LCI_device_t device) { add_handle(device, handle_kind::devic
 void record_created(LCI_endpoint_t endpoint) { add_handle(endpoint, handle_kind::endpoint); }
 void record_created(LCI_plist_t plist) { add_handle(plist, handle_kind::plist); }
 void record_created(LCI_segment_t segment) { add_handle(segment, handle_kind::segment); }
+void record_created(LCIX_collective_t collective) { add_handle(collective, handle_kind::collective); }
 void record_freed(LCI_device_t device) { remove_handle(device); }
 void record_freed(LCI_endpoint_t endpoint) { remove_handle(endpoint); }
 void record_freed(LCI_plist_t plist) { remove_handle(plist); }
 void record_freed(LCI_segment_t segment) { remove_handle(segment); }
+void record_freed(LCIX_collective_t collective) { remove_handle(collective); }
+void record_allocated(const void* memory) {
+  if (memory != nullptr) add_handle(memory, handle_kind::memory);
+}
+void record_returned(const void* memory) { remove_handle(memory); }
 
 void check_device_to_free(const LCI_device_t* device) {
   if (device == nullptr) misuse("device is NULL, but must be the address of a device's handle");
@@ -88,9 +95,14 @@ void check_endpoint_to_free(const LCI_endpoint_t* endpoint) {
   if (endpoint == nullptr) misuse("endpoint is NULL, but must be the address of an endpoint's handle");
   check_endpoint(*endpoint);
   if (*endpoint == LCI_UR_ENDPOINT) misuse("endpoint is LCI_UR_ENDPOINT: LCI_finalize() frees it");
-  if (checking() && (*endpoint)->issued.has_any())
+  if (!checking()) return;
+  if ((*endpoint)->issued.has_any())
     misuse("endpoint = %p has communication that is not complete: call LCI_fence_wait() first",
            static_cast<void*>(*endpoint));
+  const int receives = (*endpoint)->checked_receives.load(std::memory_order_relaxed);
+  if (receives > 0)
+    misuse("endpoint = %p has %d receives that no message has matched: wait for their completion first",
+           static_cast<void*>(*endpoint), receives);
 }
 
 void check_plist(LCI_plist_t plist) {
@@ -155,6 +167,29 @@ void check_segment(LCI_segment_t segment) {
   require("segment", segment, handle_kind::segment, "a segment", "LCI_memory_register");
 }
 
+void check_collective(LCIX_collective_t collective) {
+  require("*collective", collective, handle_kind::collective, "a collective operation", "LCIX_barrier");
+}
+
+void check_comp_to_free(LCI_comp_t comp) {
+  if (comp != nullptr && comp == LCI_UR_CQ) misuse("cq is LCI_UR_CQ: LCI_finalize() frees it");
+}
+
+void check_default_comp(LCI_comp_t comp) {
+  const v1::comp::kind is = the_world().comps.find(comp).what;
+  if (is == v1::comp::kind::freed) throw_wrong_kind(comp, is, "a completion object", "LCI_queue_create");
+}
+
+void check_medium_to_give(const void* address) {
+  if (address == nullptr || is_packet(address)) return;
+  require("buffer.address", address, handle_kind::memory, "a medium buffer of the library", "LCI_mbuffer_alloc");
+}
+
+void check_memory_to_free(const void* address) {
+  if (address == nullptr) return;
+  require("lbuffer.address", address, handle_kind::memory, "a long buffer of the library", "LCI_lbuffer_alloc");
+}
+
 void check_post(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag) {
   check_endpoint(endpoint);
   if (rank < 0 || rank >= LCI_NUM_PROCESSES) misuse("rank = %d, but must be 0 to %d", rank, LCI_NUM_PROCESSES - 1);
@@ -187,6 +222,18 @@ void check_long(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuf
 void check_long_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer) {
   check_receive(endpoint, rank, tag);
   if (buffer.address != nullptr) require_registered("buffer", *endpoint, buffer);
+}
+
+void check_vector_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec) {
+  check_receive(endpoint, rank, tag);
+  if (iovec.lbuffers == nullptr) return;
+  if (iovec.count < 0 || iovec.count > LCI_IOVEC_SIZE)
+    misuse("iovec.count = %d, but must be 0 to LCI_IOVEC_SIZE = %d", iovec.count, LCI_IOVEC_SIZE);
+  require_buffer("iovec.piggy_back", iovec.piggy_back.address, iovec.piggy_back.length);
+  for (int i = 0; i < iovec.count; ++i) {
+    require_buffer("iovec.lbuffers[]", iovec.lbuffers[i].address, iovec.lbuffers[i].length);
+    require_registered("iovec.lbuffers[]", *endpoint, iovec.lbuffers[i]);
+  }
 }
 
 void check_vector(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec) {

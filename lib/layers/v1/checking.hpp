@@ -16,10 +16,15 @@ void record_created(LCI_device_t device);
 void record_created(LCI_endpoint_t endpoint);
 void record_created(LCI_plist_t plist);
 void record_created(LCI_segment_t segment);
+void record_created(LCIX_collective_t collective);
 void record_freed(LCI_device_t device);
 void record_freed(LCI_endpoint_t endpoint);
 void record_freed(LCI_plist_t plist);
 void record_freed(LCI_segment_t segment);
+void record_freed(LCIX_collective_t collective);
+/// The same for memory that the library has allocated for the program. It may be null.
+void record_allocated(const void* memory);
+void record_returned(const void* memory);
 
 // Made without the checking mode, too, since the functions that call them are called rarely.
 void check_device_to_free(const LCI_device_t* device);
@@ -36,6 +41,12 @@ void check_comp_to_make(LCI_device_t device, const LCI_comp_t* out);
 void check_buffer_call(LCI_device_t device, const void* out);
 void check_result(const char* name, const void* out);
 void check_segment(LCI_segment_t segment);
+void check_collective(LCIX_collective_t collective);
+void check_comp_to_free(LCI_comp_t comp);
+void check_default_comp(LCI_comp_t comp);
+/// For a medium buffer that the program gives to the library: a packet, or ordinary memory in place of one.
+void check_medium_to_give(const void* address);
+void check_memory_to_free(const void* address);
 void check_post(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag);
 void check_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag);
 void check_medium(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_mbuffer_t& buffer);
@@ -44,6 +55,7 @@ void check_placed(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_mb
                   const LCI_mbuffer_t& remote);
 void check_long(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer);
 void check_long_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer);
+void check_vector_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec);
 void check_vector(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec);
 
 /// Exists during a call of LCI_progress(). The constructor throws if another thread is in that function for the device.

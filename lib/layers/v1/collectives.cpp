@@ -175,6 +175,7 @@ LCI_error_t start(const char* function, LCIX_collective_t* handle, LCI_endpoint_
     LCI_error_t result;
     *handle = nullptr;
     if (c->run(result)) return result;
+    record_created(c.get());
     *handle = c.release();
     return LCI_OK;
   });
@@ -203,8 +204,9 @@ LCI_error_t LCIX_coll_progress(LCIX_collective_t* collective) {
   return guarded("LCIX_coll_progress", [&] {
     if (collective == nullptr)
       return fail("LCIX_coll_progress", "collective is NULL, but must be the address of a handle");
-    (void)the_world();
+    const bool checked = checking();
     if (*collective == nullptr) return LCI_OK;
+    if (checked) check_collective(*collective);
     LCI_error_t result;
     if (!(*collective)->run(result)) {
       // Ignore errors of the device: the failure of another rank need not affect this operation.
@@ -214,6 +216,7 @@ LCI_error_t LCIX_coll_progress(LCIX_collective_t* collective) {
       });
       if (!(*collective)->run(result)) return LCI_ERR_RETRY;
     }
+    record_freed(*collective);
     delete *collective;
     *collective = nullptr;
     return result;

@@ -1,6 +1,8 @@
 #include "lib/layers/v1/comp.hpp"
 
 #include <memory>
+#include <new>
+#include <string>
 
 #include "lib/layers/v1/arrivals.hpp"
 #include "lib/layers/v1/errors.hpp"
@@ -16,6 +18,21 @@ class no_comp final : public comp {
 
  private:
   void take(const LCI_request_t&) override {}
+};
+
+/// Replaces an object that was freed, in the checking mode.
+class remains final : public comp {
+ public:
+  explicit remains(uintptr_t number) : comp(kind::freed, nullptr), number_(number) {}
+
+ private:
+  void take(const LCI_request_t& r) override {
+    throw lci::invalid_argument_error(
+        "a communication with rank " + std::to_string(r.rank) + " and tag " + std::to_string(r.tag) +
+        " is complete, but its completion object " + std::to_string(number_) +
+        " was freed: free completion objects when no posted receive, other communication or endpoint uses them");
+  }
+  const uintptr_t number_;
 };
 
 /// The request of a receive into a medium buffer.
@@ -69,12 +86,27 @@ LCI_comp_t comp_table::add(comp* object) {
 void comp_table::remove(comp& object) {
   objects_.put(object.handle & index_mask, freed_);
   lci::deregister_rcomp_x(static_cast<lci::rcomp_t>(object.handle)).runtime(the_world().runtime)();
-  delete &object;
+  if (LCI_LIKELY(!detail::checks)) {
+    delete &object;
+    return;
+  }
+  std::lock_guard guard(mutex_);
+  remains_.push_back(&object);
+  const uintptr_t number = object.handle;
+  object.~comp();
+  static_assert(sizeof(remains) <= sizeof(single_sync));
+  new (&object) remains(number);
 }
 
 void comp_table::clear() {
   for (size_t i = objects_.size(); i-- > 1;)
     if (comp* c = objects_.get(i); c != freed_) remove(*c);
+  std::lock_guard guard(mutex_);
+  for (comp* c : remains_) {
+    c->~comp();
+    ::operator delete(static_cast<void*>(c), std::align_val_t(alignof(comp)));
+  }
+  remains_.clear();
 }
 
 }  // namespace v1

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
+#include <vector>
 
 #include <lci.hpp>
 
@@ -162,7 +164,8 @@ class comp_table {
   }
   /// Registers the object, which the table owns from then on, as remote completion. Returns its handle.
   LCI_comp_t add(comp* object);
-  /// Ends the registration of the object, and frees it.
+  /// Ends the registration of the object, and frees it. In the checking mode an object remains in its memory until
+  /// clear(), which reports communications that complete with it.
   void remove(comp& object);
   /// Removes all objects.
   void clear();
@@ -173,6 +176,8 @@ class comp_table {
   comp* const freed_;
   comp* const none_;  // of the handle NULL
   lci::mpmc_array<comp*> objects_;
+  std::mutex mutex_;
+  std::vector<comp*> remains_;  // under mutex_
 };
 
 }  // namespace v1

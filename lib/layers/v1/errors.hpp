@@ -3,6 +3,8 @@
 
 #include <lci.h>
 
+#include <new>
+
 #include <lci.hpp>
 
 #include "lib/base/cpu.hpp"
@@ -23,6 +25,23 @@ inline LCI_error_t guarded(const char* function, F&& f) noexcept {
   } catch (...) {
     return fail_by_exception(function);
   }
+}
+
+/// Sleeps for a millisecond, in which other threads may free memory.
+[[gnu::cold, gnu::noinline]] void await_memory() noexcept;
+
+/// Returns f(). Repeats it up to 20 times, like the core, if it throws for want of memory; then it must have had no
+/// effect. For a message that has arrived, whose loss would make ranks wait for ever.
+template <class F>
+inline decltype(auto) insist(F&& f) {
+  for (int n = 1; n < 20; ++n) {
+    try {
+      return f();
+    } catch (const std::bad_alloc&) {
+    }
+    await_memory();
+  }
+  return f();
 }
 
 /// For posts whose operation has no completion to wait for, or whose completion will be signalled.

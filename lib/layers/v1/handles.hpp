@@ -11,7 +11,7 @@ namespace v1 {
 /// A member of the world; does not own the objects. Thread-safe.
 class handle_table {
  public:
-  enum class kind : uint8_t { device, endpoint, plist, segment };
+  enum class kind : uint8_t { device, endpoint, plist, segment, collective, memory };
   enum class state : uint8_t { unknown, live, freed };
 
   void add(const void* p, kind what) {

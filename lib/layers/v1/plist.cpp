@@ -106,6 +106,7 @@ LCI_error_t LCI_plist_set_comp_type(LCI_plist_t plist, LCI_port_t port, LCI_comp
 LCI_error_t LCI_plist_set_default_comp(LCI_plist_t plist, LCI_comp_t comp) {
   return guarded("LCI_plist_set_default_comp", [&] {
     check_plist(plist);
+    if (checking()) check_default_comp(comp);
     plist->default_comp = comp;
     return LCI_OK;
   });

@@ -47,9 +47,13 @@ LCI_error_t put_allocated(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int ra
   // The core would take over a packet, which is the caller's here.
   if (LCI_LIKELY(!handed_over))
     return LCI_UNLIKELY(may_be_packet(ep, buffer.address)) ? post_copy(buffer, post) : post(buffer.address);
+  if (checking()) check_medium_to_give(buffer.address);
   const bool taken = is_packet(buffer.address);
   const LCI_error_t code = post(buffer.address);
-  if (code == LCI_OK && !taken) give_back_packet(buffer.address);
+  if (code == LCI_OK && !taken) {
+    record_returned(buffer.address);
+    give_back_packet(buffer.address);
+  }
   return code;
 }
 
@@ -85,9 +89,13 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
     std::memcpy(static_cast<std::byte*>(packet) + buffer.length, &where, sizeof where);
     return sent(ep, post_message(ep, rank, packet, size, to, core_tag));
   };
+  if (handed_over && checking()) check_medium_to_give(buffer.address);
   if (handed_over && is_packet(buffer.address)) return post(buffer.address);
   const LCI_error_t code = post_copy(buffer, post);
-  if (code == LCI_OK && handed_over) give_back_packet(buffer.address);
+  if (code == LCI_OK && handed_over) {
+    record_returned(buffer.address);
+    give_back_packet(buffer.address);
+  }
   return code;
 }
 

@@ -61,6 +61,7 @@ LCI_error_t LCI_queue_createx(LCI_device_t device, size_t max_length, LCI_comp_t
 LCI_error_t LCI_queue_free(LCI_comp_t* cq) {
   return guarded("LCI_queue_free", [&] {
     if (cq == nullptr) return fail("LCI_queue_free", "cq is NULL, but must be the address of a queue's handle");
+    check_comp_to_free(*cq);
     the_world().comps.remove(queue_of(*cq));
     *cq = nullptr;
     return LCI_OK;

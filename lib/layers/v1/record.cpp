@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/storage.hpp"
 #include "lib/layers/v1/world.hpp"
 
@@ -113,11 +114,16 @@ void record::signal_otherwise(lci::status_t s) {
   } else {
     request.rank = s.rank;
     count_delivered(endpoint->id);
-    if (what == role::short_receive) {
+    end_checked_receive(*endpoint);
+    if (what == role::short_receive || what == role::checked_short_receive) {
       request.tag = user_tag_of(s.tag);  // LCI_recvs() does not store it
       request.type = LCI_IMMEDIATE;
       if (LCI_UNLIKELY(!fill_short(request.data.immediate, s.size))) request.flag = LCI_ERR_FATAL;
+    } else if (what == role::medium_receive) {
+      request.type = LCI_MEDIUM;
+      request.data.mbuffer = {s.buffer, s.size};
     } else if (what == role::long_receive) {
+      if (LCI_UNLIKELY(detail::checks) && request.data.lbuffer.address == nullptr) record_allocated(s.buffer);
       request.data.lbuffer.address = s.buffer;
       request.data.lbuffer.length = s.size;
     }
@@ -132,8 +138,19 @@ void record::signal_otherwise(lci::status_t s) {
 }
 
 void undo(record* r) {
-  if (r->is_issued()) r->endpoint->issued.end(r->period);
+  if (r->is_issued())
+    r->endpoint->issued.end(r->period);
+  else
+    end_checked_receive(*r->endpoint);
   give_back(r);
+}
+
+void begin_checked_receive(LCI_endpoint_s& endpoint) {
+  if (LCI_UNLIKELY(detail::checks)) endpoint.checked_receives.fetch_add(1, std::memory_order_relaxed);
+}
+
+void end_checked_receive(LCI_endpoint_s& endpoint) {
+  if (LCI_UNLIKELY(detail::checks)) endpoint.checked_receives.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void begin_issued(record* r) { r->period = r->endpoint->issued.begin(); }

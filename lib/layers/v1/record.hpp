@@ -25,6 +25,8 @@ struct alignas(lci::cache_line) record final : lci::comp_impl_t {
     kept,    ///< free, in the list of a thread
     shared,  ///< free, in the list of all threads
     short_receive,
+    checked_short_receive,  ///< in the checking mode, for which signal() has no fast path
+    medium_receive,         ///< in the checking mode; otherwise receives of medium messages have no record
     long_receive,
     issued,    ///< by this rank
     notifying  ///< issued, and the target's completion object is signalled if it succeeds
@@ -88,6 +90,9 @@ void free_records();
 
 /// Counts the record's operation as issued, until it is signalled or undone.
 void begin_issued(record* r);
+/// In the checking mode: counts a receive of the endpoint that is posted, or complete or not posted after all.
+void begin_checked_receive(LCI_endpoint_s& endpoint);
+void end_checked_receive(LCI_endpoint_s& endpoint);
 /// Returns a record whose operation was not posted.
 void undo(record* r);
 

@@ -93,7 +93,10 @@ LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag
 
 LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
   const LCI_error_t code = guarded("LCI_sendmn", [&] {
-    if (checking()) check_medium(ep, rank, tag, buffer);
+    if (checking()) {
+      check_medium(ep, rank, tag, buffer);
+      check_medium_to_give(buffer.address);
+    }
     require_medium(buffer.length);
     // The core takes over a packet with what it posts. One of ordinary memory is a copy of a message that arrived while
     // there was no packet.
@@ -102,7 +105,10 @@ LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_ta
                                                           send_tag(*ep, space::mediums, tag), lci::COMP_NULL_RETRY)
                                              .device(device_of(*ep))
                                              .matching_policy(ep->policy)());
-    if (result == LCI_OK && !taken) give_back_packet(buffer.address);
+    if (result == LCI_OK && !taken) {
+      record_returned(buffer.address);
+      give_back_packet(buffer.address);
+    }
     return result;
   });
   return code;
@@ -170,7 +176,9 @@ namespace {
     if (checking()) check_receive(ep, rank, tag);
     comp& to = completion_of(completion);
     require_completion(to);
-    record* r = take_record(ep, record::role::short_receive, to, rank, tag, user_context);
+    const auto role = checking() ? record::role::checked_short_receive : record::role::short_receive;
+    record* r = take_record(ep, role, to, rank, tag, user_context);
+    begin_checked_receive(*ep);
     return recvs_otherwise(r, rank, tag);
   });
 }
@@ -214,9 +222,20 @@ LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t com
 
 namespace {
 
+/// In the checking mode the end of each receive is counted, so each has a record.
+[[gnu::noinline]] LCI_error_t receive_medium_checked(LCI_endpoint_s& ep, void* buffer, size_t size, int rank,
+                                                     lci::tag_t tag, comp& to, void* user_context) {
+  record* r = take_record(&ep, record::role::medium_receive, to, rank, user_tag_of(tag), user_context);
+  begin_checked_receive(ep);
+  return post_recorded(r, [&] {
+    return lci::post_recv_x(rank, buffer, size, tag, lci::comp_t(r)).device(device_of(ep)).matching_policy(ep.policy)();
+  });
+}
+
 /// A receive whose request needs nothing but the core's status. One that matches a message at once is signalled here.
-LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(const LCI_endpoint_s& ep, void* buffer, size_t size, int rank,
+LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(LCI_endpoint_s& ep, void* buffer, size_t size, int rank,
                                                     lci::tag_t tag, comp& to, void* user_context) {
+  if (LCI_UNLIKELY(detail::checks)) return receive_medium_checked(ep, buffer, size, rank, tag, to, user_context);
   const lci::status_t s = lci::post_recv_x(rank, buffer, size, tag, lci::comp_t(&to.local))
                               .device(device_of(ep))
                               .matching_policy(ep.policy)
@@ -295,6 +314,7 @@ LCI_error_t LCI_recvl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
       buffer.segment = nullptr;
     }
     record* r = take_record(ep, record::role::long_receive, to, rank, tag, user_context);
+    begin_checked_receive(*ep);
     r->request.type = LCI_LONG;
     r->request.data.lbuffer = buffer;
     return post_recorded(r, [&] {

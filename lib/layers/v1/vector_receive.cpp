@@ -9,6 +9,7 @@
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/messages.hpp"
+#include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/unfinished.hpp"
 #include "lib/layers/v1/vector_steps.hpp"
 #include "lib/layers/v1/vectors.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 /// Whether the program has passed LCI_recvv() no buffers, so that the library allocates all.
 bool has_no_buffers(const LCI_iovec_t& given) {
-  return given.lbuffers == nullptr && given.piggy_back.address == nullptr;
+  return given.lbuffers == nullptr && (given.piggy_back.address == nullptr || given.count != 0);
 }
 
 /// A step that has arrived. Its pointers refer to the network's buffer or a packet.
@@ -78,14 +79,14 @@ class incoming final : public unfinished {
     request_.data.iovec = given;
     request_.data.iovec.piggy_back.length = m.head.piggy_back;
     for (int i = 0; i < n; ++i) given.lbuffers[i].length = m.length(static_cast<size_t>(i));
-    buffers_.assign(given.lbuffers, given.lbuffers + n);
+    insist([&] { buffers_.assign(given.lbuffers, given.lbuffers + n); });
     if (m.head.piggy_back > 0) std::memcpy(given.piggy_back.address, m.piggy_back, m.head.piggy_back);
   }
 
   /// Allocates all buffers. Returns false, and allocates nothing, if there is no memory.
   bool allocate_buffers(const arrived_step& m) {
     const size_t n = m.head.count;
-    buffers_.assign(n, LCI_lbuffer_t{nullptr, nullptr, 0});
+    insist([&] { buffers_.assign(n, LCI_lbuffer_t{nullptr, nullptr, 0}); });
     auto* array = static_cast<LCI_lbuffer_t*>(n > 0 ? std::malloc(n * sizeof(LCI_lbuffer_t)) : nullptr);
     void* piggy_back = m.head.piggy_back > 0 ? std::malloc(m.head.piggy_back) : nullptr;
     bool complete = (array != nullptr || n == 0) && (piggy_back != nullptr || m.head.piggy_back == 0);
@@ -102,7 +103,10 @@ class incoming final : public unfinished {
       return false;
     }
     if (m.head.piggy_back > 0) std::memcpy(piggy_back, m.piggy_back, m.head.piggy_back);
-    for (size_t i = 0; i < n; ++i) array[i] = buffers_[i];
+    for (size_t i = 0; i < n; ++i) {
+      array[i] = buffers_[i];
+      record_allocated(buffers_[i].address);
+    }
     if (m.head.type == LCI_LONG && n == 1) {
       request_.type = LCI_LONG;
       request_.data.lbuffer = buffers_[0];
@@ -190,7 +194,7 @@ void refuse(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, uint64_t id) {
 /// Without buffers of the program, they are allocated by malloc().
 void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const arrived_step& m, const LCI_iovec_t* given,
              void* user_context) {
-  auto in = std::make_unique<incoming>(ep, to, rank, tag, user_context);
+  auto in = insist([&] { return std::make_unique<incoming>(ep, to, rank, tag, user_context); });
   const bool allocates = given == nullptr || has_no_buffers(*given);
   try {
     if (allocates ? in->allocate_buffers(m) : (in->take_buffers(*given, m), true)) {
@@ -218,6 +222,7 @@ class vector_receive final : public unfinished {
 
   void signal(lci::status_t s) override {
     const std::unique_ptr<vector_receive> mine(this);
+    end_checked_receive(ep_);
     struct packet_return {
       void* packet;
       ~packet_return() { give_back_packet(packet); }
@@ -225,7 +230,7 @@ class vector_receive final : public unfinished {
     arrived_step m;
     if (flag_of(s) == LCI_OK && read(s, m) && m.head.what == step::send)
       return receive(ep_, to_, s.rank, tag_, m, &given_, user_context_);
-    (new incoming(ep_, to_, s.rank, tag_, user_context_))->fail_now();
+    insist([&] { return new incoming(ep_, to_, s.rank, tag_, user_context_); })->fail_now();
   }
 
   void* const packet;
@@ -292,7 +297,27 @@ void handle_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step
   if (m.head.signals != 0) deliver_signal(receiver_of(ep, m.head.receiver, s), s, delivered);
 }
 
+void compare_matching(const LCI_endpoint_s& ep, int rank, const step_head& theirs) {
+  const auto ours = static_cast<uint32_t>(ep.properties.match);
+  if (!detail::checks || theirs.id != ep.serial || theirs.accepted == ours) return;
+  const auto name = [](uint32_t match) { return match == LCI_MATCH_TAG ? "tag" : "rank and tag"; };
+  throw lci::invalid_argument_error("endpoint " + std::to_string(ep.serial) + " of a device matches by " + name(ours) +
+                                    " at this rank, but by " + name(theirs.accepted) + " at rank " +
+                                    std::to_string(rank) +
+                                    ", so messages between them find no receive: create endpoints with the same "
+                                    "LCI_plist_set_match_type() at all ranks");
+}
+
 }  // namespace
+
+void v1::announce_matching(LCI_endpoint_s& endpoint) {
+  step_head head;
+  head.what = step::matching;
+  head.accepted = static_cast<uint32_t>(endpoint.properties.match);
+  head.id = endpoint.serial;
+  for (int rank = 0; rank < LCI_NUM_PROCESSES; ++rank)
+    if (rank != LCI_RANK) post_step(endpoint, rank, 0, head);
+}
 
 void v1::handle_step(LCI_endpoint_s& ep, const lci::status_t& s) {
   arrived_step m;
@@ -313,6 +338,8 @@ void v1::handle_step(LCI_endpoint_s& ep, const lci::status_t& s) {
       if (issued_vector* v = the_world().awaited.take(m.head.id, s.rank))
         v->answered(m.head.accepted != 0, m.piggy_back, m.head.piggy_back);
       return;
+    case step::matching:
+      return compare_matching(ep, s.rank, m.head);
     case step::send:
       break;
   }
@@ -322,7 +349,7 @@ void v1::handle_step(LCI_endpoint_s& ep, const lci::status_t& s) {
 LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t tag, LCI_comp_t completion,
                       void* user_context) {
   return guarded("LCI_recvv", [&] {
-    if (checking()) check_receive(ep, rank, tag);
+    if (checking()) check_vector_receive(ep, rank, tag, iovec);
     const lci::tag_t core_tag = send_tag(*ep, space::vectors, tag);
     const int source = source_of(*ep, rank);
     comp& to = completion_of(completion);
@@ -345,6 +372,7 @@ LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t 
       give_back_packet(packet);
       return LCI_ERR_RETRY;
     }
+    begin_checked_receive(*ep);
     vector_receive* owned = r.release();
     if (!s.is_posted()) owned->signal(s);
     return LCI_OK;

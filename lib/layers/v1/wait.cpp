@@ -51,7 +51,8 @@ bool waiter::make_progress() {
   std::lock_guard guard(device_->waits, std::adopt_lock);
   const int64_t before = lci::counter_get(device_->bell);
   const ringing rings(device_->bell.get_impl());
-  if (all_) progress_on_others();
+  // A program may wait for an object of this device that operations of another device signal.
+  if (all_ || (slice_ >= longest_slice && LCI_NUM_DEVICES > 1)) progress_on_others();
   // Another thread may have delivered what is waited for: the caller looks again after each slice.
   if (lci::counter_wait_for_x(device_->bell, before + 1, slice_).device(device_->core)())
     slice_ = all_ ? slice_of_several : shortest_slice;

@@ -40,6 +40,8 @@ const std::map<std::string, std::function<int()>> cases = {
     {"handler id", [] { return CCS_register_handler(context, 256, empty_handler); }},
     {"handler context", [] { return CCS_register_handler(9, 0, empty_handler); }},
     {"handler null", [] { return CCS_register_vhandler(context, 0, nullptr); }},
+    {"arguments of a handler",
+     [] { return CCS_register_spread_handler(context, 0, reinterpret_cast<void (*)()>(empty_handler), -2); }},
     {"too many arguments", [] { return CCS_amrequest(context, 0, nullptr, 0, CCS_DATA_NULL, 0, 17); }},
     {"null buffer", [] { return CCS_amrequest(context, 0, nullptr, 1, CCS_DATA8, 0, 0); }},
     {"too long", [] { return CCS_amrequest(context, 0, bytes, 16385, CCS_DATA8, 0, 0); }},

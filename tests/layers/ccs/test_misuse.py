@@ -13,6 +13,7 @@ REFUSED = {
     "handler id": "CCS_register_handler: handler_id = 256, but must be less than 256",
     "handler context": "CCS_register_handler: context = 9",
     "handler null": "CCS_register_handler: handler_ptr is NULL",
+    "arguments of a handler": "CCS_register_handler: num_args = -2, but must be 0..16, or -1",
     "too many arguments": "CCS_amrequest: num_args = 17, but a message has at most 16",
     "null buffer": "CCS_amrequest: buf is NULL",
     "too long": "CCS_amrequest: 16385 bytes of data, but a message has at most 16384",

@@ -64,6 +64,37 @@ TEST_CASE("atomics return the old value, and none is lost", "[operations]") {
   }
 }
 
+TEST_CASE("a process that tries to take a lock in its own memory answers the one that holds it", "[operations]") {
+  job j;
+  static int replies;
+  replies = 0;
+  const auto question = +[](CCS_token_t token, void*, unsigned) {
+    CHECK(CCS_amreply(token, nullptr, 0, CCS_DATA_NULL, 1, 0) == CCS_SUCCESS);
+  };
+  const auto reply = +[](CCS_token_t, void*, unsigned) { ++replies; };
+  REQUIRE(CCS_register_handler(j.context, 0, question) == CCS_SUCCESS);
+  REQUIRE(CCS_register_handler(j.context, 1, reply) == CCS_SUCCESS);
+  for (const auto kind : kinds) {
+    window w(j, kind, 4096);
+    std::memset(w.mine(), 0, 64);
+    everywhere();
+    unsigned char* const lock = w.of(0);
+    if (j.rank == j.size - 1) CHECK(atomic(0, CCS_ATOMIC_SWAP, lock, 1) == 0);
+    everywhere();
+    if (j.rank == j.size - 1) {
+      const int before = replies;
+      REQUIRE(CCS_amrequest(j.context, 0, nullptr, 0, CCS_DATA_NULL, 0, 0) == CCS_SUCCESS);
+      poll_until([&] { return replies > before; });
+      CHECK(atomic(0, CCS_ATOMIC_SWAP, lock, 0) == 1);
+    }
+    // These operations complete within their calls, so the program polls nowhere else.
+    if (j.rank == 0) {
+      while (atomic(0, CCS_ATOMIC_COMPARESWAP, lock, 2, 0) != 0) continue;
+    }
+    everywhere();
+  }
+}
+
 TEST_CASE("accumulates of all processes to one array add up, also scaled and with descriptions", "[operations]") {
   job j;
   for (const auto kind : kinds) {

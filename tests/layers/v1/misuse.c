@@ -182,6 +182,105 @@ static LCI_error_t two_threads(void) {
   pthread_join(thread, NULL);
   return code;
 }
+static LCI_error_t error_of_progress(void) {
+  LCI_error_t code = LCI_OK;
+  while (code != LCI_ERR_FATAL) code = LCI_progress(LCI_UR_DEVICE);
+  return code;
+}
+/* A receive whose completion object is freed before its message comes. */
+static LCI_error_t freed_for_receive(int kind) {
+  static long value;
+  LCI_mbuffer_t medium = {&value, sizeof value};
+  LCI_lbuffer_t buffer = {LCI_SEGMENT_ALL, &value, sizeof value};
+  LCI_iovec_t iovec = {{NULL, 0}, NULL, 0};
+  LCI_comp_t comp;
+  iovec.lbuffers = &buffer;
+  iovec.count = 1;
+  if (kind % 2)
+    LCI_queue_create(LCI_UR_DEVICE, &comp);
+  else
+    LCI_sync_create(LCI_UR_DEVICE, 1 + kind % 4, &comp);
+  if (kind == 0 || kind == 1) LCI_recvs(LCI_UR_ENDPOINT, 0, 0, comp, NULL);
+  if (kind == 2) LCI_recvm(LCI_UR_ENDPOINT, medium, 0, 0, comp, NULL);
+  if (kind == 3) LCI_recvmn(LCI_UR_ENDPOINT, 0, 0, comp, NULL);
+  if (kind == 4) LCI_recvl(LCI_UR_ENDPOINT, buffer, 0, 0, comp, NULL);
+  if (kind == 5) LCI_recvv(LCI_UR_ENDPOINT, iovec, 0, 0, comp, NULL);
+  if ((kind % 2 ? LCI_queue_free(&comp) : LCI_sync_free(&comp)) != LCI_OK) return LCI_OK;
+  if (kind < 2) LCI_sends(LCI_UR_ENDPOINT, zero, 0, 0);
+  if (kind == 2 || kind == 3) LCI_sendm(LCI_UR_ENDPOINT, medium, 0, 0);
+  if (kind == 4) LCI_sendl(LCI_UR_ENDPOINT, buffer, 0, 0, NULL, NULL);
+  if (kind == 5) LCI_sendv(LCI_UR_ENDPOINT, iovec, 0, 0, NULL, NULL);
+  return error_of_progress();
+}
+static LCI_error_t freed_default(void) {
+  LCI_plist_t plist;
+  LCI_endpoint_t ep;
+  LCI_comp_t queue;
+  LCI_queue_create(LCI_UR_DEVICE, &queue);
+  LCI_plist_create(&plist);
+  LCI_plist_set_default_comp(plist, queue);
+  LCI_endpoint_init(&ep, LCI_UR_DEVICE, plist);
+  LCI_queue_free(&queue);
+  LCI_puts(ep, zero, 0, 0, LCI_DEFAULT_COMP_REMOTE);
+  return error_of_progress();
+}
+static LCI_error_t invented_default(void) {
+  LCI_plist_t plist;
+  LCI_plist_create(&plist);
+  return LCI_plist_set_default_comp(plist, &inside);
+}
+static LCI_error_t receives_of_freed_endpoint(int kind) {
+  static long value;
+  LCI_mbuffer_t medium = {&value, sizeof value};
+  LCI_lbuffer_t buffer = {LCI_SEGMENT_ALL, &value, sizeof value};
+  LCI_iovec_t iovec = {{NULL, 0}, NULL, 0};
+  LCI_plist_t plist;
+  LCI_endpoint_t ep;
+  LCI_plist_create(&plist);
+  LCI_endpoint_init(&ep, LCI_UR_DEVICE, plist);
+  /* One that is complete does not count. */
+  LCI_recvs(ep, 0, 1, LCI_UR_CQ, NULL);
+  LCI_sends(ep, zero, 0, 1);
+  while (LCI_queue_pop(LCI_UR_CQ, &(LCI_request_t){0}) != LCI_OK) LCI_progress(LCI_UR_DEVICE);
+  if (kind == 0) LCI_recvs(ep, 0, 0, LCI_UR_CQ, NULL);
+  if (kind == 1) LCI_recvm(ep, medium, 0, 0, LCI_UR_CQ, NULL);
+  if (kind == 2) LCI_recvl(ep, buffer, 0, 0, LCI_UR_CQ, NULL);
+  if (kind == 3) LCI_recvv(ep, iovec, 0, 0, LCI_UR_CQ, NULL);
+  return LCI_endpoint_free(&ep);
+}
+static LCI_error_t invented_packet(int way) {
+  LCI_mbuffer_t mine = {&inside, sizeof inside};
+  if (way == 0) return LCI_mbuffer_free(mine);
+  if (way == 1) return LCI_sendmn(LCI_UR_ENDPOINT, mine, 0, 0);
+  if (way == 2) return LCI_putmna(LCI_UR_ENDPOINT, mine, 0, 0, LCI_DEFAULT_COMP_REMOTE);
+  return LCI_putmn(LCI_UR_ENDPOINT, mine, 0, 0, mine, LCI_DEFAULT_COMP_REMOTE);
+}
+static LCI_error_t invented_long_buffer(void) {
+  LCI_lbuffer_t mine = {LCI_SEGMENT_ALL, &inside, sizeof inside};
+  return LCI_lbuffer_free(mine);
+}
+static LCI_error_t freed_long_buffer(void) {
+  LCI_lbuffer_t buffer;
+  LCI_lbuffer_alloc(LCI_UR_DEVICE, 100, &buffer);
+  LCI_lbuffer_free(buffer);
+  return LCI_lbuffer_free(buffer);
+}
+static LCI_error_t received_iovec(int count, LCI_lbuffer_t* buffers, LCI_comp_t completion) {
+  LCI_iovec_t iovec = {{NULL, 0}, NULL, 0};
+  iovec.piggy_back.address = &inside;
+  iovec.piggy_back.length = sizeof inside;
+  iovec.lbuffers = buffers;
+  iovec.count = count;
+  return LCI_recvv(LCI_UR_ENDPOINT, iovec, 0, 0, completion, NULL);
+}
+static LCI_error_t invented_collective(void) {
+  LCIX_collective_t c = (LCIX_collective_t)(void*)&inside;
+  return LCIX_coll_progress(&c);
+}
+static LCI_error_t freed_common_queue(void) {
+  LCI_comp_t queue = LCI_UR_CQ;
+  return LCI_queue_free(&queue);
+}
 static LCI_error_t truncated(void) {
   int small;
   long large = 1;
@@ -250,6 +349,28 @@ static LCI_error_t call(const char* name) {
   CASE("handler calls", handler_calls());
   CASE("two threads", two_threads());
   CASE("truncated", truncated());
+  CASE("sync freed, receive of a short", freed_for_receive(0));
+  CASE("queue freed, receive of a short", freed_for_receive(1));
+  CASE("sync freed, receive of a medium", freed_for_receive(2));
+  CASE("queue freed, receive into a packet", freed_for_receive(3));
+  CASE("sync freed, receive of a long", freed_for_receive(4));
+  CASE("queue freed, receive of an iovec", freed_for_receive(5));
+  CASE("default freed", freed_default());
+  CASE("default invented", invented_default());
+  CASE("queue of the library", freed_common_queue());
+  CASE("endpoint freed, receive of a short", receives_of_freed_endpoint(0));
+  CASE("endpoint freed, receive of a medium", receives_of_freed_endpoint(1));
+  CASE("endpoint freed, receive of a long", receives_of_freed_endpoint(2));
+  CASE("endpoint freed, receive of an iovec", receives_of_freed_endpoint(3));
+  CASE("packet invented and freed", invented_packet(0));
+  CASE("packet invented and sent", invented_packet(1));
+  CASE("packet invented and put", invented_packet(2));
+  CASE("packet invented and put to an address", invented_packet(3));
+  CASE("long buffer invented", invented_long_buffer());
+  CASE("long buffer freed twice", freed_long_buffer());
+  CASE("iovec count of a receive", received_iovec(-1, &no_buffer, LCI_UR_CQ));
+  CASE("iovec to be allocated for nobody", received_iovec(1, NULL, NULL));
+  CASE("collective invented", invented_collective());
   CASE("root", collective(1, op, 1));
   CASE("op null", collective(0, NULL, 1));
   CASE("collective null", collective(0, op, 0));

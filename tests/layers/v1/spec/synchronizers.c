@@ -170,11 +170,25 @@ static void refire_between_threads(int rounds, double pause) {
   CHECK_OK(LCI_sync_free(&shared_sync));
 }
 
+/* A threshold may be as large as LCI_MAX_SYNC_LENGTH. */
+static void largest(void) {
+  LCI_comp_t sync = NULL;
+  LCI_request_t request;
+  int i;
+  case_is("the largest threshold");
+  memset(&request, 0, sizeof request);
+  CHECK_OK(LCI_sync_create(LCI_UR_DEVICE, LCI_MAX_SYNC_LENGTH, &sync));
+  for (i = 0; i < 1000; ++i) CHECK_OK(LCI_sync_signal(sync, request));
+  CHECK_EQ(LCI_sync_test(sync, NULL), LCI_ERR_RETRY);
+  CHECK_OK(LCI_sync_free(&sync));
+}
+
 void synchronizers(void) {
   static const int thresholds[] = {1, 2, 3, 64, LARGEST_THRESHOLD};
   size_t i;
   CHECK(LCI_MAX_SYNC_LENGTH >= LARGEST_THRESHOLD);
   for (i = 0; i < sizeof thresholds / sizeof *thresholds; ++i) fires_again(thresholds[i]);
+  largest();
   mixed();
   if (!RANKS_ARE_THREADS) {
     signallers();
