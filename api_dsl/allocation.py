@@ -153,7 +153,12 @@ OPERATIONS = (
        "Registers memory with a device. Required for memory that peers put to or get from; optional for local "
        "buffers. Throws resource_error if the system refuses. Thread-safe.",
        (A("address", "void*", "First byte."), A("size", "size_t", "Number of bytes.")),
-       (a.runtime, a.device), source="3.3.1", group="Memory",
+       (a.runtime, a.device,
+        A("read_only", "bool",
+          "Whether peers may only get the memory. Puts and atomics of theirs are refused where this process executes "
+          "them: over TCP, from peers outside the job on other hosts, and where the network has no remote access. "
+          "Others write all the same.", "false")),
+       source="3.3.1", group="Memory",
        result="The registration; end it with deregister_memory."),
     Op("deregister_memory", "void", "Ends a registration; the handle becomes empty. No peer may use the memory any "
                                     "more.",

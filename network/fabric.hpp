@@ -182,6 +182,9 @@ class device {
   /// Throws resource_error if the system refuses. Thread-safe.
   virtual registration register_memory(void* base, size_t size) = 0;
   virtual void deregister_memory(const registration& reg) = 0;
+  /// Peers may read the memory, but not write to it. Called once, before the registration's key is known to any peer.
+  /// Networks that do not check accesses by software, as those with shared keys or without any, ignore it.
+  virtual void make_read_only(const registration& reg) { (void)reg; }
 
   /// Sleeps until poll() may find something, at most `timeout_us` microseconds. May return early.
   virtual void wait(int64_t timeout_us) = 0;

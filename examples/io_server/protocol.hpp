@@ -8,7 +8,7 @@
 namespace io_server {
 
 /// What begins each request. Changes with each change of this file.
-constexpr uint32_t protocol_magic = 0x4c494f34;
+constexpr uint32_t protocol_magic = 0x4c494f35;
 /// The server's handle for requests: it registers its queue before anything else.
 constexpr lci::rcomp_t request_queue = 1;
 
@@ -49,7 +49,7 @@ enum class op : uint16_t {
   utimens,  ///< text: path (or handle), a, b: nanoseconds since 1970, or the special values below; c: whether to follow
   fsync,    ///< handle, a: whether data suffice
   fallocate,     ///< handle, a: offset, b: size, c: mode
-  lock,          ///< handle, a: type (F_RDLCK, F_WRLCK, F_UNLCK), b: start, c: length; never waits
+  lock,          ///< handle, a: type (F_RDLCK, F_WRLCK, F_UNLCK; + of_open_file), b: start, c: length; never waits
   testlock,      ///< the same. Result: type; data: int64_t start, length
   flock,         ///< handle, a: operation; never waits
   list,          ///< handle, a: position; data: records of getdents64()
@@ -58,6 +58,9 @@ enum class op : uint16_t {
   write_staged,  ///< handle, a: offset, b: size, c: place in that memory, and `group`; results as of `write`
   lend,          ///< handle. Result: the server's process; `second`: its descriptor of the file; data: struct statx
 };
+
+/// Added to the type of a lock that belongs to the open file (F_OFD_SETLK), not to the client.
+constexpr int64_t of_open_file = 0x100;
 
 /// Special values for the times of `utimens`.
 constexpr int64_t time_now = INT64_MIN, time_unchanged = INT64_MIN + 1;

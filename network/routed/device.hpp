@@ -28,6 +28,7 @@ class device final : public network::device {
   errorcode_t post_recv(segment buffer, void* context) override { return far_->post_recv(buffer, context); }
   registration register_memory(void* base, size_t size) override { return far_->register_memory(base, size); }
   void deregister_memory(const registration& reg) override { far_->deregister_memory(reg); }
+  void make_read_only(const registration& reg) override { far_->make_read_only(reg); }
   void wait(int64_t timeout_us) override { sleep_.wait(timeout_us); }
   void park(int64_t timeout_us) override { sleep_.park(timeout_us); }
   void unpark() override { sleep_.unpark(); }

@@ -80,6 +80,11 @@ void with_outside_device::deregister_memory(const registration& reg) {
   near_->deregister_memory(reg);
 }
 
+void with_outside_device::make_read_only(const registration& reg) {
+  far_->make_read_only(reg);
+  near_->make_read_only(reg);
+}
+
 void with_outside_device::wait(int64_t timeout_us) {
   context_.is_far_used() ? sleep_.wait(timeout_us) : near_->wait(timeout_us);
 }

@@ -31,6 +31,7 @@ class with_outside_device final : public network::device {
   errorcode_t post_recv(segment buffer, void* context) override { return near_->post_recv(buffer, context); }
   registration register_memory(void* base, size_t size) override;
   void deregister_memory(const registration& reg) override;
+  void make_read_only(const registration& reg) override;
   void wait(int64_t timeout_us) override;
   void park(int64_t timeout_us) override;
   void unpark() override { sleep_.unpark(); }

@@ -329,6 +329,11 @@ void device::deregister_memory(const registration& reg) {
     world_->forget(it);
 }
 
+void device::make_read_only(const registration& reg) {
+  std::lock_guard lock(world_->mutex_);
+  world_->regions_.at(reg.rkey).read_only = true;
+}
+
 void device::wait(int64_t timeout_us) {
   {
     std::lock_guard lock(world_->mutex_);

@@ -31,6 +31,7 @@ class device final : public network::device {
   errorcode_t post_recv(segment buffer, void* context) override;
   registration register_memory(void* base, size_t size) override;
   void deregister_memory(const registration& reg) override;
+  void make_read_only(const registration& reg) override;
   void wait(int64_t timeout_us) override;
   void park(int64_t timeout_us) override;
   bool flushed() override;

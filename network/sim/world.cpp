@@ -178,6 +178,10 @@ std::byte* world::remote_memory(const net_op& op, int target, size_t device_inde
     why = text("outside of the registered range");
     return nullptr;
   }
+  if (r.read_only && op.kind != verb::get) {
+    why = text("the memory is registered as read-only");
+    return nullptr;
+  }
   if (!intact(r, op.remote_addr, size)) {
     why = text("unmapped since it was registered");
     return nullptr;

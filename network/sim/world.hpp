@@ -125,7 +125,8 @@ class world {
     int rank;
     size_t device_index;
     uint64_t base, size;
-    uint64_t stamp = 0;  // of pages_; 0: not checked
+    uint64_t stamp = 0;      // of pages_; 0: not checked
+    bool read_only = false;  // for peers
   };
   struct transfer {  // a put or get in flight
     device* source;

@@ -44,6 +44,7 @@ class device final : public remote_device, public bundling_device, public connec
   int poll(event_sink& sink, int max_events) override;
   registration register_memory(void* base, size_t size) override;
   void deregister_memory(const registration& r) override { regions_.remove(r.rkey); }
+  void make_read_only(const registration& r) override { regions_.make_read_only(r.rkey); }
   network::attention attention_of(int) override { return attention::needed; }
   bool has_met(int peer) override {
     const connection* const c = link_if_any(peer);

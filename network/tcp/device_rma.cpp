@@ -27,7 +27,8 @@ segment content_of(const net_op& op, std::vector<std::byte>& together) {
 
 constexpr const char* too_much = "it asks for more at a time than it may";
 
-constexpr const char* unregistered = "it writes to memory that is not registered here, or not mapped any more";
+constexpr const char* unregistered =
+    "it writes to memory that is not registered here, read-only, or not mapped any more";
 
 bool asks_too_much(connection& c) {
   std::lock_guard guard(c.lock);
@@ -86,7 +87,7 @@ errorcode_t device::get(const net_op& op) {
 errorcode_t device::move_own(const net_op& op) {
   std::vector<std::byte> together;
   const segment here = content_of(op, together);
-  std::byte* const there = regions_.find(op.remote_key, op.remote_addr, here.size);
+  std::byte* const there = regions_.find(op.remote_key, op.remote_addr, here.size, op.kind != verb::get);
   if (LCI_UNLIKELY(there == nullptr)) {
     if (op.inject) return log_warning("tcp: a put to memory of this rank that is not registered"), errorcode_t::done;
     return begin_operation([&] {
@@ -162,7 +163,7 @@ const char* device::begin_put(connection& c, const frame_view& frame) {
   put_head head;
   std::memcpy(&head, frame.message, sizeof head);
   if (asks_too_much(c)) return too_much;
-  std::byte* const to = frame.content == 0 ? nullptr : regions_.find(head.key, head.address, frame.content);
+  std::byte* const to = frame.content == 0 ? nullptr : regions_.find(head.key, head.address, frame.content, true);
   if (LCI_UNLIKELY(to == nullptr && frame.content != 0)) return unregistered;
   begin_content(c, {arriving::kind::put, to, frame.content, frame.padding});
   c.content.flags = head.flags;
@@ -175,7 +176,7 @@ const char* device::answer_get(connection& c, const frame_view& frame) {
   std::memcpy(&head, frame.message, sizeof head);
   if (head.size > largest_content) return no_frame;
   if (asks_too_much(c)) return too_much;
-  const std::byte* const from = regions_.find(head.key, head.address, head.size);
+  const std::byte* const from = regions_.find(head.key, head.address, head.size, false);
   answer(c, from != nullptr ? frame_kind::data : frame_kind::refusal, from, from != nullptr ? head.size : 0);
   return nullptr;
 }

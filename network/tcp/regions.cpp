@@ -24,12 +24,18 @@ void region_table::remove(uint64_t key) {
   ranges_.erase(key);
 }
 
-std::byte* region_table::find(uint64_t key, uint64_t address, uint64_t size) {
+void region_table::make_read_only(uint64_t key) {
+  std::lock_guard guard(lock_);
+  if (const auto at = ranges_.find(key); at != ranges_.end()) at->second.read_only = true;
+}
+
+std::byte* region_table::find(uint64_t key, uint64_t address, uint64_t size, bool writes) {
   {
     std::lock_guard guard(lock_);
     const auto at = ranges_.find(key);
     if (at == ranges_.end()) return nullptr;
     const range& r = at->second;
+    if (writes && r.read_only) return nullptr;
     if (address < r.base || address - r.base > r.size || size > r.size - (address - r.base)) return nullptr;
   }
   auto* const found = reinterpret_cast<std::byte*>(address);

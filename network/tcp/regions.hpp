@@ -18,13 +18,16 @@ class region_table {
   /// Adds a range under a given key, which another network of the runtime has assigned to it.
   void add_as(uint64_t key, void* base, size_t size);
   void remove(uint64_t key);
-  /// Returns the address if all of [address, address + size) is registered under the key; else null. In the checking
-  /// mode also null if the range is no longer mapped.
-  std::byte* find(uint64_t key, uint64_t address, uint64_t size);
+  /// From now on, find() refuses writes to the range.
+  void make_read_only(uint64_t key);
+  /// Returns the address if all of [address, address + size) is registered under the key, and peers may do this with it;
+  /// else null. In the checking mode also null if the range is no longer mapped.
+  std::byte* find(uint64_t key, uint64_t address, uint64_t size, bool writes);
 
  private:
   struct range {
     uint64_t base, size;
+    bool read_only = false;
   };
   spinlock lock_;
   std::unordered_map<uint64_t, range> ranges_;  // under lock_

@@ -147,6 +147,8 @@ TEST_CASE("an access without the right key fails, is recorded, and changes no me
     const registration of_second = second->register_memory(remote.data(), 100);
     const auto old = job.device(1).register_memory(remote.data(), 100);
     job.device(1).deregister_memory(old);
+    const registration read_only = job.device(1).register_memory(remote.data(), 100);
+    job.device(1).make_read_only(read_only);
     std::set<void*> ops;
     const auto attempt = [&](verb kind, size_t offset, size_t size, uint64_t rkey) {
       void* context = id(ops.size());
@@ -163,6 +165,7 @@ TEST_CASE("an access without the right key fails, is recorded, and changes no me
       attempt(kind, 10, 10, of_second.rkey);  // another device's
       attempt(kind, 10, 10, old.rkey);        // no longer registered
     }
+    attempt(verb::put, 10, 10, read_only.rkey);
     job.settle();
     std::set<void*> failed;
     for (auto [context, peer] : job.seen(0).failed) {

@@ -127,8 +127,8 @@ int client::call(op what, uint64_t handle, int64_t a, int64_t b, int64_t c) {
   return connection_.call(about(what, handle, a, b, c)).error;
 }
 
-int client::test_lock(uint64_t handle, int* type, int64_t at[2]) {
-  const request r = about(op::testlock, handle, *type, at[0], at[1]);
+int client::test_lock(uint64_t handle, int64_t wanted, int* type, int64_t at[2]) {
+  const request r = about(op::testlock, handle, wanted, at[0], at[1]);
   const answer a = connection_.call(r, {}, {}, nullptr, at, 2 * sizeof at[0]);
   *type = static_cast<int>(a.result);
   return checked(a, 2 * sizeof at[0]);

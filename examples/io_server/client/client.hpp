@@ -50,7 +50,7 @@ class client {
   int call(op what, uint64_t handle, int64_t a = 0, int64_t b = 0, int64_t c = 0);
   /// Tests for a conflicting lock. Stores its type, or F_UNLCK, in `*type`, its start in `at[0]` and its length in
   /// `at[1]`.
-  int test_lock(uint64_t handle, int* type, int64_t at[2]);
+  int test_lock(uint64_t handle, int64_t wanted, int* type, int64_t at[2]);
 
   bool is_lost() const { return connection_.is_lost(); }
   /// Ends the session without freeing memory, for a process that is about to exit. Later calls return EIO.

@@ -45,27 +45,31 @@ int absolute(int fd, struct flock& l) {
 
 int lock(int fd, int command, struct flock& l) {
   struct flock wanted = l;
+  const bool is_of_file = command == F_OFD_GETLK || command == F_OFD_SETLK || command == F_OFD_SETLKW;
+  if (is_of_file && l.l_pid != 0) return result_of(EINVAL);
   if (const int error = absolute(fd, wanted)) return result_of(error);
-  if (command == F_GETLK) {
+  const int64_t kind = wanted.l_type | (is_of_file ? io_server::of_open_file : 0);
+  if (command == F_GETLK || command == F_OFD_GETLK) {
     return with_file(fd, [&](using_file& f) {
-      int type = wanted.l_type;
+      int type = 0;
       int64_t at[2] = {wanted.l_start, wanted.l_len};
-      const int error = f.client().test_lock(f.handle(), &type, at);
+      const int error = f.client().test_lock(f.handle(), kind, &type, at);
       if (error != 0) return error;
       l.l_type = static_cast<short>(type);
       if (type == F_UNLCK) return 0;
       l.l_whence = SEEK_SET;
       l.l_start = at[0];
       l.l_len = at[1];
-      l.l_pid = 0;  // the owner is another client, whose process id is not known
+      // The owner is another client, whose process id is not known. -1 stands for locks of open files.
+      l.l_pid = is_of_file ? -1 : 0;
       return 0;
     });
   }
   for (pauses p;; p.wait()) {
-    const int result = with_file(fd, [&](using_file& f) {
-      return f.client().call(op::lock, f.handle(), wanted.l_type, wanted.l_start, wanted.l_len);
-    });
-    if (result == 0 || command == F_SETLK || (errno != EAGAIN && errno != EACCES)) return result;
+    const int result = with_file(
+        fd, [&](using_file& f) { return f.client().call(op::lock, f.handle(), kind, wanted.l_start, wanted.l_len); });
+    if (result == 0 || command == F_SETLK || command == F_OFD_SETLK || (errno != EAGAIN && errno != EACCES))
+      return result;
   }
 }
 
@@ -97,6 +101,9 @@ int control(int fd, int command, void* argument) {
     case F_GETLK:
     case F_SETLK:
     case F_SETLKW:
+    case F_OFD_GETLK:
+    case F_OFD_SETLK:
+    case F_OFD_SETLKW:
       return noted(lock(fd, command, *static_cast<struct flock*>(argument)));
     default:
       return result_of(EINVAL);

@@ -28,12 +28,15 @@ mr_t register_memory(register_memory_args& a) {
   region->base = a.address;
   region->size = a.size;
   // Memory of the shared heap is not cached: the heap releases pages without notifying the cache.
-  region->cached = d.registrations.cache() != nullptr && a.size > 0 && !d.heap->contains(a.address, a.size);
+  // Nor is memory that peers may only read, as registrations of the cache share keys.
+  region->cached =
+      d.registrations.cache() != nullptr && a.size > 0 && !a.read_only && !d.heap->contains(a.address, a.size);
   region->reg = region->cached
                     ? d.registrations.cache()->acquire(a.address, a.size)
                     : d.registrations.make_room_for([&] { return d.net->register_memory(a.address, a.size); });
   try {
-    d.ranges.add(region->reg.rkey, reinterpret_cast<uint64_t>(a.address), a.size);
+    d.ranges.add(region->reg.rkey, reinterpret_cast<uint64_t>(a.address), a.size, a.read_only);
+    if (a.read_only) d.net->make_read_only(region->reg);
   } catch (...) {
     region->cached ? d.registrations.cache()->release(region->reg) : d.net->deregister_memory(region->reg);
     throw;

@@ -13,15 +13,17 @@ namespace lci::core {
 /// last one is removed.
 class registered_ranges {
  public:
-  void add(uint64_t rkey, uint64_t base, uint64_t size);
+  /// `read_only`: peers may not write. For a key that is not shared.
+  void add(uint64_t rkey, uint64_t base, uint64_t size, bool read_only = false);
   void remove(uint64_t rkey);
-  /// The address if [addr, addr+size) was registered under `rkey`, else null.
-  void* find(uint64_t rkey, uint64_t addr, uint64_t size);
+  /// The address if [addr, addr+size) was registered under `rkey`, and peers may do this with it; else null.
+  void* find(uint64_t rkey, uint64_t addr, uint64_t size, bool writes);
 
  private:
   struct entry {
     uint64_t base, size;
     size_t users;
+    bool read_only;
   };
   std::mutex mutex_;
   std::unordered_map<uint64_t, entry> entries_;  // under mutex_

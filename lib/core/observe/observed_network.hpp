@@ -30,6 +30,7 @@ class observed_network final : public network::device {
     return behind_->register_memory(base, size);
   }
   void deregister_memory(const network::registration& reg) override { behind_->deregister_memory(reg); }
+  void make_read_only(const network::registration& reg) override { behind_->make_read_only(reg); }
   void wait(int64_t timeout_us) override { behind_->wait(timeout_us); }
   void park(int64_t timeout_us) override { behind_->park(timeout_us); }
   void unpark() override { behind_->unpark(); }

@@ -75,7 +75,7 @@ bool receive_atomic(device& d, int peer, wire::message& m) {
   const atomic_op_t op = wire::atomic_op_of(m.head);
   const atomic_type_t type = wire::atomic_type_of(m.head);
   const bool good = is_supported(op, type) && body.addr % size_of(type) == 0;
-  void* at = good ? d.ranges.find(body.rkey, body.addr, size_of(type)) : nullptr;
+  void* at = good ? d.ranges.find(body.rkey, body.addr, size_of(type), true) : nullptr;
   wire::framed<wire::atomic_result> reply;
   reply.head.what = wire::kind::atomic_reply;
   reply.head.tag = m.head.tag;

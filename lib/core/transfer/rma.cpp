@@ -58,7 +58,7 @@ void send_signal(device& d, int peer, rcomp_t comp, tag_t tag, uint64_t address,
 bool receive_put(device& d, int peer, wire::message& m) {
   wire::put_body body;
   if (!wire::take_body(m, body)) return false;
-  void* to = d.ranges.find(body.rkey, body.addr, m.size);
+  void* to = d.ranges.find(body.rkey, body.addr, m.size, true);
   if (to != nullptr) copy_bytes(to, m.data, m.size);
   leaves_process(&d.rt);  // with the acknowledgement; the origin signals after the last one
   send_ack(d, peer, m.head.tag, to != nullptr ? 0 : wire::refused);
@@ -68,7 +68,7 @@ bool receive_put(device& d, int peer, wire::message& m) {
 bool receive_get(device& d, int peer, wire::message& m) {
   wire::get_body body;
   if (!wire::take_body(m, body)) return false;
-  void* from = d.ranges.find(body.rkey, body.addr, body.size);
+  void* from = d.ranges.find(body.rkey, body.addr, body.size, false);
   if (from == nullptr) return refuse(d, peer, m.head.tag);
   operation* op = d.rt.operations.allocate();
   if (op == nullptr) return refuse(d, peer, m.head.tag, wire::no_memory);

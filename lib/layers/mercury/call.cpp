@@ -10,7 +10,10 @@
 namespace mercury {
 
 call::call(runtime& r)
-    : owner(r), fetch_(r.operations), input_(new char[r.largest_request]), output_(new char[r.largest_response]) {
+    : owner(r),
+      fetch_(r.operations, r.fetched),
+      input_(new char[r.largest_request]),
+      output_(new char[r.largest_response]) {
   set_alive(false);
   if (NA_Direct_reserve(r.network->na()) != NA_SUCCESS) throw std::bad_alloc();  // so that an answer is never lost
 }
@@ -65,12 +68,12 @@ hg_return_t call::open_request() {
 
 hg_return_t call::fetch(const request_header& h) {
   na_class_t* const na = owner.network->na();
-  if (const hg_return_t result = fetch_.open(na, input_.get() + sizeof h, h.payload); result != HG_SUCCESS)
+  if (const hg_return_t result = fetch_.open(na, source, input_.get() + sizeof h, h.payload); result != HG_SUCCESS)
     return result;
   arguments = fetch_.arguments();
   extra_ = hg_proc_buf_alloc(arguments);
   if (extra_ == nullptr) return HG_NOMEM_ERROR;
-  return fetch_.start(na, owner.network->context(), extra_, source, on_arguments, this);
+  return fetch_.start(na, owner.network->context(), extra_, on_arguments, this);
 }
 
 na_return_t call::on_arguments(const na_cb_info* info) {
@@ -161,9 +164,9 @@ void call::unref() {
   // The holder of the only reference needs no read-modify-write.
   if (refs_.load(std::memory_order_acquire) != 1 && refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   set_alive(false);
-  fetch_.free(owner.network->na());
   if (extra_ != nullptr) hg_proc_buf_free(extra_);
   extra_ = nullptr;
+  fetch_.free(owner.network->na());
   if (caller_ != nullptr) caller_->unref();  // `source` is not freed, as NA's addresses own no memory
   caller_ = nullptr;
   source = NA_ADDR_NULL;
@@ -171,6 +174,7 @@ void call::unref() {
   cookie_ = 0;
   is_answered_ = false;
   is_accepted_ = false;
+  is_left_ = false;
   context = nullptr;
   callback = nullptr;
   owner.calls.put(this);

@@ -55,6 +55,9 @@ class call : public object<0x6d756861> {
   size_t arguments = 0;
 
   call* next = nullptr;  // in a queue
+  /// Whether the call's peer has left: `peer`, which leaves now, or another one before. For work_queue.
+  bool note_departure(na_addr_t peer) { return is_left_ |= source == peer; }
+  bool has_fetched() const { return extra_ != nullptr; }
 
   // Callback model: the context and the callback of HG_Respond(), which run when the answer has been sent.
   callback_context* context = nullptr;
@@ -78,6 +81,7 @@ class call : public object<0x6d756861> {
   request* caller_ = nullptr;  // the request, if it is a call of this process
   bool is_answered_ = false;
   bool is_accepted_ = false;
+  bool is_left_ = false;   // the caller has left while the call was in a queue
   size_t size_ = 0;        // bytes of the message
   void* extra_ = nullptr;  // arguments that were fetched from the caller's memory
   std::atomic<uint32_t> refs_{0};

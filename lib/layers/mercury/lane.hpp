@@ -2,7 +2,6 @@
 #pragma once
 
 #include <na.h>
-#include <sched.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -12,6 +11,7 @@
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/biased_lock.hpp"
+#include "lib/concurrent/measured_yield.hpp"
 #include "lib/layers/na/direct.hpp"
 
 namespace mercury {
@@ -116,8 +116,9 @@ class lane {
       if (done()) return true;  // stop_leading() wakes the followers
       wake_after_event();
       if (i % polls != 0) continue;
-      if (limit.elapsed_ns() > longest_ns) break;
-      sched_yield();  // the peer process may need this processor
+      // Beside a thread that computes, a yield takes a time slice of it, and a sleeper is continued when it is woken.
+      if (lci::measured_yield::is_dear() || limit.elapsed_ns() > longest_ns) break;
+      lci::measured_yield::yield();  // the peer process may need this processor
     }
     for (;;) {
       run_callbacks();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "lib/layers/mercury/callback_context.hpp"
 #include "lib/layers/mercury/refusal.hpp"
@@ -23,6 +24,7 @@ runtime::runtime(std::shared_ptr<lane> n)
     : network(std::move(n)),
       largest_request(std::min<size_t>(NA_Msg_get_max_unexpected_size(network->na()), largest_message)),
       largest_response(std::min<size_t>(NA_Msg_get_max_expected_size(network->na()), largest_message)),
+      fetched(NA_Direct_call_bytes(network->na())),
       first_cookie_(new_cookie()) {
   NA_Direct_open(network->na(), network->context(), this);
 }
@@ -57,6 +59,7 @@ void runtime::on_message(na_addr_t source, na_tag_t tag, const void* data, size_
 void runtime::on_departure(na_addr_t peer) {
   network->note_event();
   for (size_t n = 0; request* const r = by_number_.get(n); ++n) r->on_departure(peer);
+  for (call* c = arrived_calls_.on_departure(peer); c != nullptr;) std::exchange(c, c->next)->unref();
 }
 
 call* runtime::next_call(unsigned timeout_ms, const callback_context* also) {
@@ -107,7 +110,7 @@ bool runtime::drain(unsigned timeout_ms) {
   });
   deadline limit(timeout_ms);
   for (;;) {
-    for (call_queue* queue : {&arrived_calls_, &local_calls})
+    for (work_queue<call>* queue : {&arrived_calls_, &local_calls})
       while (call* c = queue->pop()) {
         const hg_return_t result = c->accept();
         if (result == HG_TIMEOUT) continue;

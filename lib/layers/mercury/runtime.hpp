@@ -6,44 +6,16 @@
 #include <memory>
 #include <mutex>
 
-#include "lib/concurrent/biased_lock.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/layers/mercury/call.hpp"
 #include "lib/layers/mercury/functions.hpp"
 #include "lib/layers/mercury/lane.hpp"
 #include "lib/layers/mercury/pool.hpp"
 #include "lib/layers/mercury/request.hpp"
+#include "lib/layers/mercury/work_queue.hpp"
 #include "lib/layers/na/direct.hpp"
 
 namespace mercury {
-
-/// Calls that wait for a thread to execute them. Thread-safe.
-class call_queue {
- public:
-  void push(call* c) {
-    c->next = nullptr;
-    std::lock_guard guard(lock_);
-    (first_ == nullptr ? first_ : last_->next) = c;
-    last_ = c;
-    is_empty_.store(false, std::memory_order_release);
-  }
-  call* pop() {
-    if (is_empty()) return nullptr;
-    std::lock_guard guard(lock_);
-    call* const c = first_;
-    if (c == nullptr) return nullptr;
-    first_ = c->next;
-    if (first_ == nullptr) is_empty_.store(true, std::memory_order_release);
-    return c;
-  }
-  bool is_empty() const { return is_empty_.load(std::memory_order_acquire); }
-
- private:
-  lci::biased_lock lock_;
-  call* first_ = nullptr;
-  call* last_ = nullptr;
-  std::atomic<bool> is_empty_{true};  // read without the lock
-};
 
 /// The state of HG. One for each process, since Mercury's old interface has no object for it. Created by HG_Init(),
 /// freed by HG_Finalize(), owned by `the_state`. Thread-safe.
@@ -84,17 +56,18 @@ class runtime final : private na::direct_receiver {
   const std::shared_ptr<lane> network;
   const size_t largest_request;
   const size_t largest_response;
+  fetch_budget fetched;  // for `calls`
   function_table functions;
   pool<request> requests;
   pool<call> calls;
-  call_queue local_calls;
+  work_queue<call> local_calls;
   std::atomic<uint32_t> operations{0};  // operations of the network whose callbacks have not run
 
  private:
   void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
   void on_departure(na_addr_t peer) override;
 
-  call_queue arrived_calls_;
+  work_queue<call> arrived_calls_;
   lci::mpmc_array<request*> by_number_;  // requests
 
   std::mutex local_lock_;  // for local_changed_

@@ -48,7 +48,7 @@ inline bool post(na_class& c, addr to, channel by, const void* buffer, size_t si
 /// the caller must then ignore the message.
 inline na_addr_t source_of(const na_class& c, const lci::status_t& status) {
   const auto rank = static_cast<uint32_t>(status.rank);
-  if (!status.is_done() || rank > c.book->last() || (c.book->current(rank).generation & 1) == 0) return NA_ADDR_NULL;
+  if (!status.is_done() || rank > c.book->last() || !is_peer(c.book->current(rank))) return NA_ADDR_NULL;
   return c.book->of(rank);
 }
 

@@ -76,7 +76,7 @@ na_return_t NA_Addr_to_string(na_class_t* na_class, char* buf, na_size_t buf_siz
   if (const na_return_t bad = check(function, na_class)) return bad;
   if (const na_return_t bad = check_not_null(function, "buf", buf)) return bad;
   addr a;
-  if (const na_return_t bad = check(function, na_class, value, &a)) return bad;
+  if (const na_return_t bad = na::check_last(function, na_class, value, &a)) return bad;
   return na::guarded(function, [&] {
     std::string name;
     if (!na_class->book->name_of(a, &name)) return NA_PROTOCOL_ERROR;

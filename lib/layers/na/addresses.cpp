@@ -12,6 +12,7 @@ na_addr_t address_book::assign(uint32_t rank, const identity& who, const std::st
   const std::lock_guard guard(mutex_);
   peer& p = peers_[rank];
   p.who = who;
+  p.mark.store(mark_of(who), std::memory_order_relaxed);
   p.name = name;
   const uint32_t before = p.generation.load(std::memory_order_relaxed);
   p.generation.store((before | 1) == before ? before + 2 : before + 1, std::memory_order_release);
@@ -23,8 +24,6 @@ void address_book::forget(addr gone) {
   peer& p = peers_[gone.rank];
   if ((gone.generation & 1) == 0 || p.generation.load(std::memory_order_relaxed) != gone.generation) return;
   p.generation.store(gone.generation + 1, std::memory_order_seq_cst);
-  p.name.clear();
-  p.name.shrink_to_fit();
 }
 
 na_addr_t address_book::find(const identity& who) const {
@@ -43,7 +42,7 @@ na_addr_t address_book::find(const std::string& name) const {
 
 bool address_book::name_of(addr a, std::string* name) const {
   const std::lock_guard guard(mutex_);
-  if (!valid(a)) return false;
+  if (!is_last(a)) return false;
   *name = peers_[a.rank].name;
   return true;
 }

@@ -19,6 +19,9 @@ struct addr {
   uint32_t generation = 0;
 };
 
+/// False for the address of an id that no peer has.
+inline bool is_peer(addr a) { return (a.generation & 1) != 0; }
+
 /// Fixed array of peers, by the core's id; id 0 is this process. Thread-safe. Its mutex guards names and identities;
 /// generations are atomic, as each message reads one.
 class address_book {
@@ -36,8 +39,11 @@ class address_book {
   na_addr_t find(const identity& who) const;
   /// Likewise by name. Finds also peers that do not listen.
   na_addr_t find(const std::string& name) const;
-  /// False: the address is stale.
+  /// False: another peer has the id.
   bool name_of(addr peer, std::string* name) const;
+
+  /// mark_of() the identity of the peer with this id. Unspecified if there is none.
+  uint64_t mark(uint32_t rank) const { return peers_[rank].mark.load(std::memory_order_relaxed); }
 
   /// The address of the current peer with this id.
   na_addr_t of(uint32_t rank) const { return encode({rank, generation(rank)}); }
@@ -47,11 +53,14 @@ class address_book {
     const uint64_t v = reinterpret_cast<uint64_t>(value);
     to->rank = static_cast<uint32_t>(v >> 32) & ((uint32_t{1} << rank_bits) - 1);
     to->generation = static_cast<uint32_t>(v);
-    return (v & ~((uint64_t{1} << 52) - 1)) == mark_ && to->rank <= last_ && (to->generation & 1) != 0;
+    return (v & ~((uint64_t{1} << 52) - 1)) == mark_ && to->rank <= last_ && is_peer(*to);
   }
   /// Whether the address is not stale.
   bool valid(addr peer) const { return generation(peer.rank) == peer.generation; }
-  /// The same, sequentially consistent, as forget() is.
+  /// Whether the address is that of the peer that has the id, or had it last: messages that it sent before it left can
+  /// still be received.
+  bool is_last(addr peer) const { return ((generation(peer.rank) - 1) | 1) == peer.generation; }
+  /// valid(), sequentially consistent, as forget() is.
   bool still_valid(addr peer) const {
     return peers_[peer.rank].generation.load(std::memory_order_seq_cst) == peer.generation;
   }
@@ -62,6 +71,7 @@ class address_book {
     // Odd while there is a peer. assign() and forget() store with release, under the mutex. A1: generation() loads with
     // acquire, so a thread that reads a peer's generation also sees the peer's introduction.
     std::atomic<uint32_t> generation{0};
+    std::atomic<uint64_t> mark{0};  // of `who`
     identity who{};
     std::string name;
   };

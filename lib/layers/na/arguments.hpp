@@ -26,6 +26,12 @@ inline na_return_t check(const char* function, const na_class_t* c, na_addr_t va
   return c->book->valid(*to) ? NA_SUCCESS : NA_PROTOCOL_ERROR;
 }
 
+/// For what is possible with a peer that has left, too.
+inline na_return_t check_last(const char* function, const na_class_t* c, na_addr_t value, addr* to) {
+  const na_return_t code = check(function, c, value, to);
+  return code == NA_PROTOCOL_ERROR && c->book->is_last(*to) ? NA_SUCCESS : code;
+}
+
 inline na_return_t check_not_null(const char* function, const char* argument, const void* value) {
   return value != nullptr ? NA_SUCCESS : refuse(NA_INVALID_PARAM, function, "%s is NULL", argument);
 }

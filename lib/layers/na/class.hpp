@@ -80,7 +80,9 @@ struct na_class {
   na_class* next = nullptr;  // in the list of open classes (life.cpp)
   const bool self_only;
   const na::identity who;
-  std::string name;  // by which other processes look this one up
+  const uint32_t most_calls;  // unanswered calls of each peer that this class accepts
+  const uint64_t call_bytes;  // of fetched arguments, for each peer: for HG and lci/rpc.hpp
+  std::string name;           // by which other processes look this one up
   lci::runtime_t runtime;
   lci::net_context_t network;
   lci::device_t device;

@@ -1,9 +1,10 @@
 // Messages of HG and lci/rpc.hpp. Each is a call or the answer to one, and needs no posted receive. An interface
 // between libna, libmercury and liblci-rpc of one release; not for programs.
 //
-// Flow control: a call takes a credit and its answer returns it. A process has at most `most_unanswered` calls at a
-// peer; further calls wait at the sender. So answers never wait behind calls, and the memory that a peer can make its
-// target use for calls is bounded.
+// Flow control: a call takes a credit and its answer returns it. When two processes connect, each says how many
+// unanswered calls it accepts from the other (NA_CALLS_PER_PEER); further calls wait at the sender. A peer that sends
+// more is disconnected. So answers never wait behind calls, and the memory that a peer can make its target use for calls
+// is bounded.
 #pragma once
 
 #include <na.h>
@@ -59,6 +60,8 @@ NA_EXPORT void NA_Direct_release(na_class_t* na_class);
 /// Queues an answer to a call that was refused for lack of memory. Needs no memory itself; the bytes are never freed.
 /// If too many such answers wait, the connection with the caller is ended, so all its calls end.
 NA_EXPORT void NA_Direct_owe(na_class_t* na_class, const void* bytes, na_size_t size, na_addr_t dest, na_tag_t tag);
+/// The most bytes of arguments that calls of one peer may make this process fetch and keep (NA_CALL_BYTES_PER_PEER).
+NA_EXPORT na_size_t NA_Direct_call_bytes(na_class_t* na_class);
 /// Wakes the threads that wait for the context, as an arriving message does.
 NA_EXPORT void NA_Direct_wake(na_context_t* context);
 /// Makes progress, as NA_Progress() does without a time-out, but does not check its arguments: `most` times, or until

@@ -1,5 +1,6 @@
 #include "lib/layers/na/direct_messages.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 
@@ -22,11 +23,13 @@ struct inside_poll {
   ~inside_poll() { polled_here = nullptr; }
 };
 
-direct_messages::direct_messages(na_class& c) : lci::comp_impl_t(in_place()), class_(c), departures_(*this) {}
+direct_messages::direct_messages(na_class& c)
+    : lci::comp_impl_t(in_place()), class_(c), most_(static_cast<int32_t>(c.most_calls)), departures_(*this) {}
 
 void direct_messages::open() {
   peers_ = std::make_unique<peer[]>(class_.book->last() + 1);
   open_channel(class_, channel::direct_messages, this);
+  on_new_peer(0, class_.most_calls);
 }
 
 void direct_messages::attach(na_context* context, direct_receiver* to) {
@@ -47,8 +50,17 @@ void direct_messages::signal(lci::status_t status) {
   const na_addr_t source = source_of(class_, status);
   if (source == NA_ADDR_NULL) return;
   const auto tag = static_cast<na_tag_t>(status.tag);
+  const auto rank = static_cast<uint32_t>(status.rank);
   const std::lock_guard guard(lock_);
-  if ((tag & (answer_bit | more_bit)) == answer_bit) peers_[static_cast<uint32_t>(status.rank)].count_answer();
+  if ((tag & answer_bit) == 0) {
+    peer& caller = peers_[rank];
+    const uint32_t arrived = caller.arrived.load(std::memory_order_relaxed);
+    // Negative if this process has answered a call twice.
+    if (LCI_UNLIKELY(static_cast<int32_t>(arrived - caller.replied()) >= most_)) return refuse_call(rank);
+    caller.arrived.store(arrived + 1, std::memory_order_relaxed);
+  } else if ((tag & more_bit) == 0) {
+    peers_[rank].count_answer();
+  }
   if (receiver_ != nullptr) {
     receiver_->on_message(source, tag, status.buffer, status.size);
     // In NA_Direct_poll() this thread is the only one that waits for the context.
@@ -58,33 +70,64 @@ void direct_messages::signal(lci::status_t status) {
     try {
       early_.push_back({source, tag, std::vector<char>(begin, begin + status.size)});
     } catch (const std::bad_alloc&) {
-      end(class_.book->current(static_cast<uint32_t>(status.rank)));  // the caller would wait for ever
+      end(class_.book->current(rank));  // the caller would wait for ever
     }
   }
 }
 
-bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t tag) {
-  const bool is_call = (tag & answer_bit) == 0;
-  peer& p = peers_[to.rank];
-  if (is_call) {
-    if (LCI_UNLIKELY(p.watched.load(std::memory_order_relaxed) != to.generation) && !watch(to)) return false;
-    if (LCI_UNLIKELY(p.unanswered() >= most_unanswered)) return false;
-    // Threads check the bound before they increment, so n threads may exceed it by n - 1.
-    const std::lock_guard guard(calls_lock_);  // U1
-    p.sent.store(p.sent.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
-  const auto revoke = [&] {
-    if (!is_call) return;
+void direct_messages::refuse_call(uint32_t rank) {
+  const addr caller = class_.book->current(rank);
+  const uint64_t before = peers_[rank].to_end.load(std::memory_order_relaxed);
+  if (before == (peer::is_to_end | caller.generation)) return;  // its connection is about to be ended
+  refuse(NA_PROTOCOL_ERROR, "NA_Progress",
+         "a peer has sent more than %u calls without waiting for answers; its connection is ended",
+         static_cast<unsigned>(most_));
+  end(caller);
+}
+
+void direct_messages::revoke(peer& p, na_tag_t tag) {
+  if ((tag & answer_bit) == 0) {
     const std::lock_guard guard(lock_);
     p.count_answer();
-  };
+  } else if ((tag & more_bit) == 0) {
+    p.replied_by_others.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+bool direct_messages::becomes_answerer(uintptr_t me) {
+  if (last_answerer_.exchange(me, std::memory_order_relaxed) != me) return false;
+  uintptr_t nobody = 0;
+  return answerer_.compare_exchange_strong(nobody, me, std::memory_order_relaxed);
+}
+
+void direct_messages::on_new_peer(uint32_t rank, uint32_t most_calls) {
+  peer& p = peers_[rank];
+  const std::lock_guard guard(lock_);
+  p.most.store(std::max(most_calls, 1u), std::memory_order_relaxed);
+  p.arrived.store(p.replied(), std::memory_order_relaxed);
+}
+
+bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t tag) {
+  peer& p = peers_[to.rank];
+  if ((tag & answer_bit) == 0) {
+    const std::lock_guard guard(calls_lock_);  // U1
+    const uint32_t sent = p.sent.load(std::memory_order_relaxed);
+    if (LCI_UNLIKELY(sent - p.answered.load(std::memory_order_relaxed) >= p.most.load(std::memory_order_relaxed)))
+      return false;
+    p.sent.store(sent + 1, std::memory_order_relaxed);
+  } else if ((tag & more_bit) == 0) {
+    if (LCI_LIKELY(is_answerer()))
+      lci::increment_own(p.replied_here);
+    else
+      p.replied_by_others.fetch_add(1, std::memory_order_relaxed);
+  }
   try {
-    if (!post(class_, to, channel::direct_messages, buffer, size, tag)) return revoke(), false;
+    if (!post(class_, to, channel::direct_messages, buffer, size, tag)) return revoke(p, tag), false;
   } catch (...) {
-    revoke();
+    revoke(p, tag);
     throw;
   }
-  if (LCI_UNLIKELY(!class_.book->still_valid(to)))  // G2
+  if (LCI_UNLIKELY((tag & answer_bit) == 0 && !class_.book->still_valid(to)))  // G2
     throw lci::peer_failure_error(static_cast<int>(to.rank), "the peer has gone");
   return true;
 }
@@ -92,24 +135,22 @@ bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t ta
 bool direct_messages::watch(addr to) {
   if (to.rank == 0) return true;
   if (peers_[to.rank].watched.exchange(to.generation, std::memory_order_relaxed) == to.generation) return true;
+  bool is_posted = false;
   try {
-    class_.with_peer(to, [&] {
-      lci::status_t status;
-      do {
-        status = lci::post_recv_x(static_cast<int>(to.rank), nullptr, 0, 0, lci::comp_t(&departures_))
-                     .device(class_.device)
-                     .matching_policy(lci::matching_policy_t::rank_only)
-                     .allow_done(false)
-                     .user_context(class_.book->of(to.rank))();
-        if (status.is_retry()) class_.progress();
-      } while (status.is_retry());
+    is_posted = class_.with_peer(to, [&] {
+      return !lci::post_recv_x(static_cast<int>(to.rank), nullptr, 0, 0, lci::comp_t(&departures_))
+                  .device(class_.device)
+                  .matching_policy(lci::matching_policy_t::rank_only)
+                  .allow_done(false)
+                  .user_context(class_.book->of(to.rank))()
+                  .is_retry();
     });
-    return true;
   } catch (const std::exception& e) {
     peers_[to.rank].watched.store(0, std::memory_order_relaxed);
     if (!is_shortage(e)) throw;
-    return false;
   }
+  if (!is_posted) peers_[to.rank].watched.store(0, std::memory_order_relaxed);
+  return is_posted;
 }
 
 direct_messages::departures::departures(direct_messages& m) : lci::comp_impl_t(lci::comp_attr_t{}), messages_(m) {}
@@ -120,13 +161,18 @@ void direct_messages::on_departure(na_addr_t value) {
   addr gone{};
   if (!class_.book->decode(value, &gone)) return;
   class_.book->forget(gone);  // G1
+  if (!is_peer(class_.book->current(gone.rank))) class_.unexpected.on_departure(gone.rank, value);
   const std::lock_guard guard(lock_);
   peer& p = peers_[gone.rank];
   {
     const std::lock_guard calls_guard(calls_lock_);  // U2
     p.answered.store(p.sent.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
-  if (receiver_ == nullptr) return;
+  if (receiver_ == nullptr) {
+    early_.erase(std::remove_if(early_.begin(), early_.end(), [&](const early& m) { return m.source == value; }),
+                 early_.end());
+    return;
+  }
   receiver_->on_departure(value);
   context_->end_round();
 }
@@ -252,6 +298,8 @@ na_return_t NA_Direct_queue(na_class_t* na_class, na_context_t* context, na_cb_t
     return NA_SUCCESS;
   });
 }
+
+na_size_t NA_Direct_call_bytes(na_class_t* na_class) { return na_class->call_bytes; }
 
 void NA_Direct_wake(na_context_t* context) { context->end_round(); }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/base/own_counter.hpp"
 #include "lib/concurrent/biased_lock.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/na/addresses.hpp"
@@ -20,15 +21,17 @@ namespace na {
 
 /// Sends and receives direct messages as active messages of the core. Owned by the class. Thread-safe.
 ///
-/// The core reports an orderly disconnect only to posted receives. So for each peer that has been called, a receive is
-/// posted that no message matches; its end reports the disconnect. A call that is sent at the same time still fails:
+/// The core reports an orderly disconnect only to posted receives. So for each peer a receive is posted that no message
+/// matches, before the peer's address is given to the program; its end reports the disconnect. A call that is sent at the same time still fails:
 /// the address becomes stale (G1) before the receiver searches for calls to the peer, and a sender checks the address
 /// (G2) after it has recorded its call. Between the two, each thread takes calls_lock_ (U1, U2), so the later one sees
 /// what the earlier one has written: the receiver needs no order of its own for its records.
+///
+/// Both sides count a peer's unanswered calls. The sender counts a call before it posts it, and an answer when it
+/// arrives. The receiver counts a call when it arrives, and its answer before it posts it, so its number never exceeds
+/// the sender's: a peer whose calls exceed what this class accepts has ignored that number, and is disconnected.
 class direct_messages final : public lci::comp_impl_t {
  public:
-  static constexpr uint32_t most_unanswered = 4096;
-
   explicit direct_messages(na_class& c);
   /// Registers with the class's runtime. Throws exceptions of the core.
   void open();
@@ -36,10 +39,12 @@ class direct_messages final : public lci::comp_impl_t {
   void detach();
   void signal(lci::status_t status) override;
 
+  /// Resets the counts of an id that a new peer uses, which accepts `most_calls` unanswered calls.
+  void on_new_peer(uint32_t rank, uint32_t most_calls);
   /// Returns false if there is no credit or no memory, or the core returns `retry`. Throws lci::peer_failure_error.
   bool send(addr to, const void* buffer, size_t size, na_tag_t tag);
   /// Posts the receive that reports the peer's orderly disconnect, unless it is posted already. Returns false if there
-  /// is no memory.
+  /// is no memory, or the core returns `retry`. Throws lci::peer_failure_error.
   LCI_COLD bool watch(addr to);
   /// Makes the peer's address stale and informs the receiver.
   void on_departure(na_addr_t value);
@@ -75,15 +80,22 @@ class direct_messages final : public lci::comp_impl_t {
     // Calls that were sent, written under calls_lock_, and those of them that have been answered, written under lock_.
     std::atomic<uint32_t> sent{0};
     std::atomic<uint32_t> answered{0};
+    std::atomic<uint32_t> most{1};  // unanswered calls that the peer accepts
+    // Calls of the peer that have arrived, written under lock_, and those of them that have been answered: by the
+    // answerer, and by other threads.
+    std::atomic<uint32_t> arrived{0};
+    std::atomic<uint32_t> replied_by_others{0};
+    std::atomic<uint64_t> replied_here{0};
     std::atomic<uint32_t> watched{0};  // generation of the peer for which watch() has posted a receive
     // is_to_end, and the generation of the peer whose connection is to be ended; 0: none
     static constexpr uint64_t is_to_end = uint64_t{1} << 32;
     std::atomic<uint64_t> to_end{0};
 
-    uint32_t unanswered() const {
-      return sent.load(std::memory_order_relaxed) - answered.load(std::memory_order_relaxed);
+    uint32_t replied() const {
+      return static_cast<uint32_t>(replied_here.load(std::memory_order_relaxed)) +
+             replied_by_others.load(std::memory_order_relaxed);
     }
-    /// Subtracts one from unanswered(): an answer has arrived, or the call could not be sent. The caller holds lock_.
+    /// An answer has arrived, or the call could not be sent. The caller holds lock_.
     void count_answer() {
       const uint32_t n = answered.load(std::memory_order_relaxed);
       if (LCI_LIKELY(n != sent.load(std::memory_order_relaxed))) answered.store(n + 1, std::memory_order_relaxed);
@@ -96,12 +108,22 @@ class direct_messages final : public lci::comp_impl_t {
     size_t size = 0;
   };
   static constexpr size_t most_owed = 64;  // answers
+  /// Counts a message that could not be sent as not sent.
+  LCI_COLD void revoke(peer& p, na_tag_t tag);
+  /// Whether the calling thread is the answerer.
+  bool is_answerer() {
+    const uintptr_t me = lci::process_barrier::this_thread(), it = answerer_.load(std::memory_order_relaxed);
+    return LCI_LIKELY(it == me) || (it == 0 && becomes_answerer(me));
+  }
+  LCI_COLD bool becomes_answerer(uintptr_t me);
+  LCI_COLD void refuse_call(uint32_t rank);
   LCI_COLD void pay();
   bool pay_oldest();
   void end_now(uint32_t rank);
   void note_debt();
 
   na_class& class_;
+  const int32_t most_;  // unanswered calls of each peer
   departures departures_;
   std::unique_ptr<peer[]> peers_;
   lci::biased_lock calls_lock_;          // no other lock is taken under it
@@ -109,6 +131,8 @@ class direct_messages final : public lci::comp_impl_t {
   direct_receiver* receiver_ = nullptr;  // under lock_
   na_context* context_ = nullptr;        // under lock_
   std::vector<early> early_;             // under lock_: messages without a receiver
+  // One thread sends nearly all answers, and counts them without a read-modify-write: the first that sends two in a row.
+  std::atomic<uintptr_t> answerer_{0}, last_answerer_{0};  // their marks
 
   std::atomic<bool> owes_{false};
   lci::spinlock owed_lock_;           // no other lock is taken under it

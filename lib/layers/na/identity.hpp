@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 namespace na {
 
@@ -16,6 +17,13 @@ inline identity new_identity() {
   // Signals do not interrupt a request of at most 256 bytes.
   [[maybe_unused]] const ssize_t n = getrandom(id.data(), id.size(), 0);
   return id;
+}
+
+/// A part of an identity, by which memory handles name their process.
+inline uint64_t mark_of(const identity& id) {
+  uint64_t mark = 0;
+  std::memcpy(&mark, id.data(), sizeof mark);
+  return mark;
 }
 
 }  // namespace na

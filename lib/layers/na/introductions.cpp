@@ -39,6 +39,7 @@ introduction introductions::message(kind what, uint64_t number) const {
   introduction m;
   m.number = number;
   m.what = what;
+  m.most_calls = class_.most_calls;
   m.who = class_.who;
   std::memcpy(m.name, class_.name.data(), std::min(class_.name.size(), sizeof m.name - 1));
   return m;
@@ -61,6 +62,12 @@ void introductions::drop(uint32_t rank) {
 
 // --- the accepting process ---
 
+na_addr_t introductions::assign(uint32_t rank, const introduction& m) {
+  class_.direct.on_new_peer(rank, m.most_calls);
+  class_.unexpected.on_new_peer(rank);
+  return class_.book->assign(rank, m.who, m.name);
+}
+
 bool introductions::accepts(uint32_t rank, const introduction& m) {
   address_book& book = *class_.book;
   const std::lock_guard guard(mutex_);
@@ -72,8 +79,13 @@ bool introductions::accepts(uint32_t rank, const introduction& m) {
     if (class_.who < m.who) return false;
     book.forget(book.current(mine->second));
   }
-  class_.unexpected.on_new_peer(rank);
-  book.assign(rank, m.who, m.name);
+  // The departure of an accepted peer makes its address stale before another peer gets its id, see answer(). So this
+  // is the same peer with another identity, for which what it has sent before would no longer count.
+  if (const addr before = book.current(rank); is_peer(before)) {
+    class_.direct.end(before);
+    return false;
+  }
+  assign(rank, m);
   return true;
 }
 
@@ -131,6 +143,7 @@ void introductions::owe(uint32_t rank, kind what, uint64_t number) {
 
 bool introductions::answer(uint32_t rank, const introduction& m) {
   try {
+    if (m.what == kind::accepted && !class_.direct.watch(class_.book->current(rank))) return false;
     return send(rank, m, false);
   } catch (const lci::peer_failure_error&) {
     class_.book->forget(class_.book->current(rank));
@@ -211,8 +224,7 @@ na_addr_t introductions::claim(uint32_t rank, const introduction& other, clock::
       claimed_[other.who] = rank;
       try {
         // Before the claim is sent: the other one may send by this connection as soon as it has accepted.
-        class_.unexpected.on_new_peer(rank);
-        mine = book.assign(rank, other.who, other.name);
+        mine = assign(rank, other);
       } catch (...) {  // no memory: no claim is outstanding for which later searches would wait
         claimed_.erase(other.who);
         throw;
@@ -227,7 +239,13 @@ na_addr_t introductions::claim(uint32_t rank, const introduction& other, clock::
     addr as{};
     book.decode(mine, &as);
     try {
-      if (ask(rank, kind::claim, end, give_up).what == kind::accepted) return ended(), mine;
+      if (ask(rank, kind::claim, end, give_up).what == kind::accepted) {
+        while (!class_.direct.watch(as)) {
+          if (clock::now() >= end) throw lci::resource_error("no memory is left for another peer");
+          if (!class_.progress()) pause();
+        }
+        return ended(), mine;
+      }
     } catch (...) {
       book.forget(as);
       ended();

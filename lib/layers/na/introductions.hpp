@@ -23,7 +23,7 @@ namespace na {
 
 /// A message of the handshake. It has a fixed size, so the receiver needs no length from the sender.
 struct introduction {
-  static constexpr uint64_t version = 0x4e4120696e7432;  // to be changed whenever this struct changes
+  static constexpr uint64_t version = 0x4e4120696e7433;  // to be changed whenever this struct changes
   enum class kind : uint32_t {
     who_are_you,  // from the connecting process
     i_am,         // the answer: identity and name
@@ -35,7 +35,7 @@ struct introduction {
   uint64_t magic = version;
   uint64_t number = 0;  // number of the question; its answer repeats it
   kind what = kind::who_are_you;
-  uint32_t unused = 0;
+  uint32_t most_calls = 0;  // unanswered calls that the sender accepts from one peer
   identity who{};
   char name[256] = {};
 };
@@ -89,6 +89,8 @@ class introductions final : public lci::comp_impl_t {
   introduction ask(uint32_t rank, introduction::kind what, clock::time_point end, const std::atomic<bool>& give_up);
   na_addr_t claim(uint32_t rank, const introduction& other, clock::time_point end, const std::atomic<bool>& give_up);
   bool accepts(uint32_t rank, const introduction& m);
+  /// Assigns the id to the process that has introduced itself. Returns its address.
+  na_addr_t assign(uint32_t rank, const introduction& m);
   void owe(uint32_t rank, introduction::kind what, uint64_t number);
   LCI_COLD void answer_all();
   /// False if there is no room.

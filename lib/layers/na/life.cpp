@@ -9,6 +9,7 @@
 #include "lib/layers/na/class.hpp"
 #include "lib/layers/na/context.hpp"
 #include "lib/layers/na/errors.hpp"
+#include "lib/layers/na/setting.hpp"
 
 namespace {
 
@@ -79,7 +80,13 @@ std::string name_of_place(const std::string& place, const std::string& address) 
 }  // namespace
 
 na_class::na_class(const na::url& at, bool listen)
-    : self_only(at.self), who(na::new_identity()), introduced(*this), direct(*this), unexpected(*this) {
+    : self_only(at.self),
+      who(na::new_identity()),
+      most_calls(static_cast<uint32_t>(na::setting("NA_CALLS_PER_PEER", 4096, 1, 1 << 20))),
+      call_bytes(na::setting("NA_CALL_BYTES_PER_PEER", uint64_t{1} << 30, 0, uint64_t{1} << 62)),
+      introduced(*this),
+      direct(*this),
+      unexpected(*this) {
   try {
     open(at, listen);
   } catch (...) {

@@ -12,7 +12,7 @@ struct head {
   uint32_t magic;
   uint32_t flags;
   uint64_t n;
-  uint64_t size;   // bytes of the memory
+  uint64_t owner;  // mark_of() the identity of the process that has registered it
   uint64_t check;  // checksum of all other bytes
 };
 struct entry {
@@ -20,7 +20,7 @@ struct entry {
   uint64_t size;
 };
 static_assert(sizeof(head) == 32 && sizeof(entry) == 32, "without gaps");
-constexpr uint32_t head_magic = 0x314d414e;  // "NAM1"
+constexpr uint32_t head_magic = 0x324d414e;  // "NAM2"
 
 /// Detects damage by accident only. A process that can send a handle is allowed to access the memory anyway.
 class checksum {
@@ -80,6 +80,7 @@ memory::memory(const void* bytes, size_t size) : remote_(true) {
   if (h.n > (size - sizeof h) / sizeof(entry)) throw std::length_error("the bytes of a memory handle are cut");
   if (check_of(h, entries) != h.check) throw std::domain_error("the bytes of a memory handle are damaged");
   read_only_ = (h.flags & NA_MEM_READ_ONLY) != 0;
+  owner_ = h.owner;
   pieces_.reserve(h.n);
   for (size_t i = 0; i < h.n; ++i) {
     entry e;
@@ -88,7 +89,6 @@ memory::memory(const void* bytes, size_t size) : remote_(true) {
     add(e.rmr.base, e.size);
     pieces_.back().rmr = e.rmr;
   }
-  if (size_ != h.size) throw std::domain_error("the sizes in a memory handle contradict each other");
 }
 
 memory::~memory() {
@@ -96,14 +96,18 @@ memory::~memory() {
   magic = 0;
 }
 
-void memory::register_with(lci::runtime_t runtime, lci::device_t device) {
+void memory::register_with(lci::runtime_t runtime, lci::device_t device, uint64_t owner) {
   const std::lock_guard guard(mutex_);
   if (registered_) return;
   runtime_ = runtime;
+  owner_ = owner;
   try {
     for (piece& p : pieces_) {
       if (p.size == 0) continue;
-      p.mr = lci::register_memory_x(reinterpret_cast<void*>(p.address), p.size).runtime(runtime).device(device)();
+      p.mr = lci::register_memory_x(reinterpret_cast<void*>(p.address), p.size)
+                 .runtime(runtime)
+                 .device(device)
+                 .read_only(read_only_)();
       p.rmr = lci::get_rmr_x(p.mr).runtime(runtime)();
     }
   } catch (...) {
@@ -139,7 +143,7 @@ void memory::serialize(void* to) const {
     const entry e{pieces_[i].rmr, pieces_[i].size};
     std::memcpy(entries + i * sizeof e, &e, sizeof e);
   }
-  head h{head_magic, read_only_ ? 1u : 0u, pieces_.size(), size_, 0};
+  head h{head_magic, read_only_ ? 1u : 0u, pieces_.size(), owner_, 0};
   h.check = check_of(h, entries);
   std::memcpy(to, &h, sizeof h);
 }

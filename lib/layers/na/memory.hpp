@@ -34,8 +34,8 @@ class memory {
   memory(const memory&) = delete;
   memory& operator=(const memory&) = delete;
 
-  /// Idempotent, and so is deregister().
-  void register_with(lci::runtime_t runtime, lci::device_t device);
+  /// Idempotent, and so is deregister(). `owner`: mark_of() the identity of the class.
+  void register_with(lci::runtime_t runtime, lci::device_t device, uint64_t owner);
   void deregister();
   bool registered() const;
 
@@ -45,6 +45,8 @@ class memory {
   bool remote() const { return remote_; }
   bool read_only() const { return read_only_; }
   uint64_t size() const { return size_; }
+  /// For memory of another process: mark_of() the identity of its class.
+  uint64_t owner() const { return owner_; }
   /// Whether the range lies within the memory.
   bool has(uint64_t offset, uint64_t n) const { return offset <= size_ && n <= size_ - offset; }
 
@@ -62,6 +64,7 @@ class memory {
   mutable std::mutex mutex_;  // guards registered_ and the registrations
   std::vector<piece> pieces_;
   uint64_t size_ = 0;
+  uint64_t owner_ = 0;  // set by register_with(), or from the serialized form
   bool remote_ = false, read_only_ = false, registered_ = false;
   lci::runtime_t runtime_;  // where it is registered
 };

@@ -64,7 +64,9 @@ na_return_t NA_Mem_register(na_class_t* na_class, na_mem_handle_t mem_handle) {
   if (m->remote())
     return na::refuse(NA_INVALID_PARAM, function,
                       "mem_handle is of another process's memory, which registers it there");
-  return na::guarded(function, [&] { return m->register_with(na_class->runtime, na_class->device), NA_SUCCESS; });
+  return na::guarded(function, [&] {
+    return m->register_with(na_class->runtime, na_class->device, na::mark_of(na_class->who)), NA_SUCCESS;
+  });
 }
 
 na_return_t NA_Mem_deregister(na_class_t* na_class, na_mem_handle_t mem_handle) {

@@ -114,6 +114,6 @@ na_return_t NA_Msg_recv_expected(na_class_t* na_class, na_context_t* context, na
   constexpr const char* function = "NA_Msg_recv_expected";
   if (const na_return_t bad = check(function, na_class, context)) return bad;
   addr from;
-  if (const na_return_t bad = check(function, na_class, source, &from)) return bad;
+  if (const na_return_t bad = na::check_last(function, na_class, source, &from)) return bad;
   return receive(function, NA_CB_RECV_EXPECTED, na_class, context, callback, arg, buf, buf_size, from, tag, op_id);
 }

@@ -37,6 +37,8 @@ na_return_t move(const char* function, na_cb_type_t type, na_class_t* c, na_cont
     return na::refuse(NA_PERMISSION_ERROR, function, "the remote memory is NA_MEM_READ_ONLY");
   addr to;
   if (const na_return_t bad = check(function, c, remote_addr, &to)) return bad;
+  // Prints nothing, since both may come from a peer.
+  if (there->remote() && there->owner() != c->book->mark(to.rank)) return NA_PROTOCOL_ERROR;
   if (!there->remote() && to.rank != 0)
     return na::refuse(NA_INVALID_PARAM, function, "remote_mem_handle is of this process, remote_addr is not");
   if (!there->remote() && !there->registered())

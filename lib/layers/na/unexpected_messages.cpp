@@ -84,7 +84,36 @@ void unexpected_messages::on_new_peer(uint32_t rank) {
   peers_[rank].here.store(0, std::memory_order_relaxed);
   peers_[rank].taken.store(0, std::memory_order_relaxed);
   const std::lock_guard guard(lock_);
-  peers_[rank].stored = 0;
+  of_the_departed_ += std::exchange(peers_[rank].stored, 0);  // of the last one, whose departure was not reported
+}
+
+void unexpected_messages::on_departure(uint32_t rank, na_addr_t value) {
+  message* dropped = nullptr;
+  {
+    const std::lock_guard guard(lock_);
+    const uint32_t n = std::exchange(peers_[rank].stored, 0);
+    if (of_the_departed_ + n <= window)
+      of_the_departed_ += n;
+    else
+      dropped = remove_of(value);
+  }
+  while (dropped != nullptr) release(std::exchange(dropped, dropped->next));
+}
+
+unexpected_messages::message* unexpected_messages::remove_of(na_addr_t source) {
+  message* removed = nullptr;
+  last_ = nullptr;
+  for (message** at = &first_; message* const m = *at;) {
+    if (m->source == source) {
+      *at = m->next;
+      m->next = removed;
+      removed = m;
+    } else {
+      last_ = m;
+      at = &m->next;
+    }
+  }
+  return removed;
 }
 
 // --- receiving ---
@@ -112,6 +141,8 @@ void unexpected_messages::signal(lci::status_t status) {
     op = first_receive_;
     if (op != nullptr) {
       first_receive_ = op->next;
+    } else if (LCI_UNLIKELY(class_.book->of(rank) != source)) {
+      return;  // another thread has just reported that the peer has left
     } else if (LCI_UNLIKELY(peers_[rank].stored >= most_stored)) {
       is_too_much = true;
     } else if (message* const m = copy_of(status, source); LCI_LIKELY(m != nullptr)) {
@@ -142,7 +173,7 @@ void unexpected_messages::receive(operation* op) {
     if (m != nullptr) {
       first_ = m->next;
       class_.book->decode(m->source, &from);
-      if (class_.book->valid(from) && peers_[from.rank].stored > 0) --peers_[from.rank].stored;
+      if (uint32_t& n = class_.book->valid(from) ? peers_[from.rank].stored : of_the_departed_; n > 0) --n;
     } else {
       op->next = nullptr;
       (first_receive_ == nullptr ? first_receive_ : last_receive_->next) = op;

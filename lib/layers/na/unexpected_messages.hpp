@@ -21,7 +21,9 @@ namespace na {
 /// They have their own flow control, so that they block neither expected messages nor those of HG. A receiver stores at
 /// most `window` messages of a sender that no receive has matched. The sender counts its messages; the receiver reports
 /// matched ones to the sender, many at a time. A sender whose window is full waits. A message is dropped only if the
-/// receiver has no memory to store it: its progress then returns an error, and the message no longer counts.
+/// receiver has no memory to store it: its progress then returns an error, and the message no longer counts. Messages of
+/// peers that have left are still received, as long as there are at most `window`; then those of the peer that leaves
+/// are dropped, so that processes which come and go without end need bounded memory.
 class unexpected_messages final : public lci::comp_impl_t {
  public:
   static constexpr uint32_t window = 8192;  // messages
@@ -41,8 +43,10 @@ class unexpected_messages final : public lci::comp_impl_t {
   void receive(operation* op);
   /// Removes the operation with this number from the queue of receives. Returns false if it is not there.
   bool remove(operation* op, na_op_id_t id);
-  /// Resets the counts of an id that a new peer uses, or none.
+  /// Resets the counts of an id that a new peer uses.
   void on_new_peer(uint32_t rank);
+  /// The peer with this id and address has left, and the address is stale.
+  void on_departure(uint32_t rank, na_addr_t value);
   /// Whether a report could not be sent.
   bool owes() const { return owes_.load(std::memory_order_seq_cst); }
   /// Sends the reports that could not be sent before.
@@ -75,6 +79,8 @@ class unexpected_messages final : public lci::comp_impl_t {
     std::atomic<uint32_t> taken{0};  // messages of the peer that were matched and not yet reported to it
     uint32_t stored = 0;             // messages of the peer that no receive has matched; under lock_
   };
+  /// Removes the messages from this address. The caller holds lock_, and releases them.
+  message* remove_of(na_addr_t source);
   bool report(uint32_t rank);
   LCI_COLD void report_all();
   void note_taken(uint32_t rank);
@@ -89,6 +95,7 @@ class unexpected_messages final : public lci::comp_impl_t {
   lci::spinlock lock_;
   message* first_ = nullptr;  // under lock_, as the members below; either messages or receives are queued, never both
   message* last_ = nullptr;
+  uint32_t of_the_departed_ = 0;  // stored messages of peers that have left
   operation* first_receive_ = nullptr;
   operation* last_receive_ = nullptr;
 };

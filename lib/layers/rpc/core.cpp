@@ -67,6 +67,7 @@ engine_core::engine_core(const std::string& url, const options& o)
     NA_Finalize(na_);
     throw resource_error("rpc::engine: the network has no further context");
   }
+  fetched = std::make_unique<mercury::fetch_budget>(std::max<uint64_t>(NA_Direct_call_bytes(na_), largest));
   largest_request = std::min<size_t>(NA_Msg_get_max_unexpected_size(na_), mercury::largest_message);
   largest_response = std::min<size_t>(NA_Msg_get_max_expected_size(na_), mercury::largest_message);
   char text[NA_MAX_ADDR_LEN] = "";
@@ -235,10 +236,11 @@ bool engine_core::progress(int64_t ns) {
 void engine_core::refuse_arrived() {
   while (incoming* const in = unread_.pop())
     if (in->accept()) arrived_.push(in);
-  while (incoming* const in = arrived_.pop()) {
-    in->answer_code(HG_FAIL);
-    in->unref();
-  }
+  for (work_queue<incoming>* queue : {&arrived_, workers_ != nullptr ? &workers_->waiting() : nullptr})
+    while (incoming* const in = queue != nullptr ? queue->pop() : nullptr) {
+      in->answer_code(HG_FAIL);
+      in->unref();
+    }
 }
 
 bool engine_core::any_is_posting() {
@@ -285,8 +287,8 @@ void engine_core::end() {
     lane_->poll();
     lane_->wait(1, [] { return false; });
   }
-  end_calls();  // those that were posted after their thread was counted
-  workers_.reset();
+  end_calls();                                // those that were posted after their thread was counted
+  if (workers_ != nullptr) workers_->stop();  // not freed, as a peer may leave meanwhile
   const bool is_quiet = drain(drain_ns);
   NA_Direct_close(na_);
   while (continuation* const c = ready_.pop()) c->run(c);

@@ -138,8 +138,9 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   const size_t largest;  // bytes of arguments or result
   size_t largest_request = 0;
   size_t largest_response = 0;
-  uint64_t process = 0;        // random; identifies this engine in serialized bulks
-  lci::biased_lock ends_lock;  // under which calls end; no other lock is taken under it
+  uint64_t process = 0;                            // random; identifies this engine in serialized bulks
+  std::unique_ptr<mercury::fetch_budget> fetched;  // for `arrivals`
+  lci::biased_lock ends_lock;                      // under which calls end; no other lock is taken under it
   mercury::pool<outgoing> calls;
   mercury::pool<incoming> arrivals;
   std::atomic<uint32_t> operations{0};  // operations of the network whose callbacks have not run

@@ -15,7 +15,7 @@ using mercury::response_header;
 incoming::incoming(engine_core& e)
     : owner(e),
       output_room_(e.largest_response - sizeof(response_header)),
-      fetch_(e.operations),
+      fetch_(e.operations, *e.fetched),
       input_(new char[e.largest_request]),
       output_(new char[e.largest_response]) {
   if (NA_Direct_reserve(e.na()) != NA_SUCCESS) throw std::bad_alloc();  // so that an answer is never lost
@@ -62,7 +62,7 @@ hg_return_t incoming::read() {
 
 hg_return_t incoming::fetch(const request_header& h) {
   na_class_t* const na = owner.na();
-  if (const hg_return_t result = fetch_.open(na, input_.get() + sizeof h, h.payload); result != HG_SUCCESS)
+  if (const hg_return_t result = fetch_.open(na, source, input_.get() + sizeof h, h.payload); result != HG_SUCCESS)
     return result;
   arguments = fetch_.arguments();
   if (arguments <= owner.largest) fetched_.reset(new (std::nothrow) char[arguments]);
@@ -70,7 +70,7 @@ hg_return_t incoming::fetch(const request_header& h) {
     fetch_.free(na);
     return arguments > owner.largest ? HG_SIZE_ERROR : HG_NOMEM_ERROR;
   }
-  const hg_return_t result = fetch_.start(na, owner.context(), fetched_.get(), source, on_arguments, this);
+  const hg_return_t result = fetch_.start(na, owner.context(), fetched_.get(), on_arguments, this);
   return result == HG_SUCCESS ? HG_TIMEOUT : result;
 }
 
@@ -158,8 +158,8 @@ void incoming::detach() { fetch_.free(owner.na()); }
 
 void incoming::end_fetch() {
   const answer_scope use(owner);
-  if (use.is_open()) fetch_.free(owner.na());  // else close() does, possibly now in another thread
   fetched_.reset();
+  if (use.is_open()) fetch_.free(owner.na());  // else close() does, possibly now in another thread
 }
 
 void incoming::unref() {
@@ -170,6 +170,7 @@ void incoming::unref() {
   called = nullptr;
   cookie_ = 0;
   is_answered_ = false;
+  is_left_ = false;
   owner.arrivals.put(this);
 }
 

@@ -37,6 +37,10 @@ class incoming {
   /// Releases resources of the network, of which end_fetch() then has none: the engine is closing.
   void detach();
 
+  /// Whether the call's peer has left: `peer`, which leaves now, or another one before. For work_queue.
+  bool note_departure(na_addr_t peer) { return is_left_ |= source == peer; }
+  bool has_fetched() const { return fetched_ != nullptr; }
+
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void unref();
 
@@ -69,6 +73,7 @@ class incoming {
   bool takes_parts_ = false;
   bool is_typed_ = false;  // the caller has sent a signature
   bool is_answered_ = false;
+  bool is_left_ = false;  // the caller has left while the call was in a queue
   std::unique_ptr<char[]> fetched_;
   std::atomic<uint32_t> refs_{0};
 };

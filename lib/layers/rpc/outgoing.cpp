@@ -2,6 +2,7 @@
 
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "lib/layers/mercury/message_check.hpp"
 #include "lib/layers/rpc/core.hpp"
@@ -353,6 +354,9 @@ outgoing* engine_core::take_call_to_post() {
 void engine_core::on_departure(na_addr_t peer) {
   lane_->note_event();
   for (size_t n = 0; outgoing* const c = by_number_.get(n); ++n) c->on_departure(peer);
+  for (work_queue<incoming>* queue : {&unread_, &arrived_, workers_ != nullptr ? &workers_->waiting() : nullptr})
+    for (incoming* in = queue != nullptr ? queue->on_departure(peer) : nullptr; in != nullptr;)
+      std::exchange(in, in->next)->unref();
 }
 
 }  // namespace lci::rpc::detail

@@ -1,25 +1,27 @@
 #include "lib/layers/rpc/work.hpp"
 
+#include "lib/layers/rpc/incoming.hpp"
+
 namespace lci::rpc::detail {
 
 workers::workers(int n, std::function<void(incoming*)> execute) : execute_(std::move(execute)) {
   for (int i = 0; i < n; ++i) threads_.emplace_back([this] { run(); });
 }
 
-workers::~workers() {
+void workers::stop() {
   {
     std::lock_guard guard(lock_);
     ends_ = true;
   }
   changed_.notify_all();
   for (std::thread& t : threads_) t.join();
+  threads_.clear();
 }
 
 void workers::push(incoming* in) {
   {
     std::lock_guard guard(lock_);
-    waiting_.push_back(in);
-    size_.store(waiting_.size(), std::memory_order_release);
+    waiting_.push(in);
   }
   changed_.notify_one();
 }
@@ -27,11 +29,10 @@ void workers::push(incoming* in) {
 void workers::run() {
   std::unique_lock guard(lock_);
   for (;;) {
-    changed_.wait(guard, [this] { return ends_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
-    incoming* const in = waiting_.front();
-    waiting_.pop_front();
-    size_.store(waiting_.size(), std::memory_order_release);
+    changed_.wait(guard, [this] { return ends_ || !waiting_.is_empty(); });
+    incoming* const in = waiting_.pop();
+    if (in == nullptr && ends_) return;
+    if (in == nullptr) continue;  // its caller has left, or another thread executes it
     guard.unlock();
     execute_(in);
     guard.lock();

@@ -45,6 +45,7 @@ class device final : public outside_device, public bundling_device {
   void deregister_memory(const registration& r) override { regions_.remove(r.rkey); }
   void adopt_registration(uint64_t rkey, void* base, size_t size) override { regions_.add_as(rkey, base, size); }
   void drop_registration(uint64_t rkey) override { regions_.remove(rkey); }
+  void make_read_only(const registration& r) override { regions_.make_read_only(r.rkey); }
   void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
   void unpark() override { wake_.set(); }

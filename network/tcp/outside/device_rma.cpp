@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* senseless = "it sent data that is not a valid message";
 constexpr const char* greedy = "it asks for more at a time than it may";
-constexpr const char* foreign = "it writes to memory that is not registered here, or not mapped any more";
+constexpr const char* foreign = "it writes to memory that is not registered here, read-only, or not mapped any more";
 
 }  // namespace
 
@@ -125,7 +125,7 @@ const char* device::take_put(slot& s, const sockets::frame_view& frame) {
     std::lock_guard guard(s.lock);
     if (s.waiting.size() >= slot::most_with_answers) return greedy;
   }
-  std::byte* const to = frame.content == 0 ? nullptr : regions_.find(head.key, head.address, frame.content);
+  std::byte* const to = frame.content == 0 ? nullptr : regions_.find(head.key, head.address, frame.content, true);
   if (to == nullptr && frame.content != 0) return foreign;
   s.content = {sockets::arriving::kind::put, to, frame.content, frame.padding};
   s.content.flags = head.flags;
@@ -141,7 +141,7 @@ const char* device::take_get(slot& s, const sockets::frame_view& frame) {
     std::lock_guard guard(s.lock);
     if (s.waiting.size() >= slot::most_with_answers) return greedy;
   }
-  const std::byte* const from = regions_.find(head.key, head.address, head.size);
+  const std::byte* const from = regions_.find(head.key, head.address, head.size, false);
   answer(s, from != nullptr ? frame_kind::data : frame_kind::refusal, from, from != nullptr ? head.size : 0);
   return nullptr;
 }

@@ -399,6 +399,32 @@ void locks() {
   SHOW(flock(only_read, LOCK_SH | LOCK_NB));
   SHOW(flock(fd, LOCK_UN));
   SHOW(flock(only_read, LOCK_SH | LOCK_NB));
+  // Locks of open files.
+  const int third = open("f", O_RDWR), copy = dup(third);
+  l = range(F_WRLCK, 30, 10);
+  SHOW(fcntl(third, F_OFD_SETLK, &l));
+  SHOW(fcntl(fd, F_OFD_SETLK, &l));
+  SHOW(fcntl(fd, F_SETLK, &l));
+  SHOW(other_gets(F_RDLCK, 39, 1));
+  SHOW(other_gets(F_RDLCK, 40, 1));
+  SHOW(fcntl(copy, F_OFD_SETLKW, &l));
+  l = range(F_RDLCK, 0, 0);
+  SHOW(fcntl(fd, F_OFD_GETLK, &l));
+  SHOW(l.l_type == F_WRLCK && l.l_start == 30 && l.l_len == 10 && l.l_pid == -1);
+  l = range(F_RDLCK, 0, 30);
+  SHOW(fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type == F_UNLCK);
+  SHOW(fcntl(only_read, F_OFD_SETLK, &l));
+  SHOW(other_gets(F_WRLCK, 5, 1));
+  l = range(F_WRLCK, 50, 10);
+  SHOW(fcntl(only_read, F_OFD_SETLK, &l));
+  l.l_pid = getpid();
+  SHOW(fcntl(third, F_OFD_SETLK, &l));
+  SHOW(close(open("f", O_RDWR)));  // ends no lock of another open file
+  SHOW(other_gets(F_WRLCK, 35, 1));
+  SHOW(close(third));
+  SHOW(other_gets(F_WRLCK, 35, 1));
+  SHOW(close(copy));  // the last descriptor
+  SHOW(other_gets(F_WRLCK, 35, 1));
   SHOW(close(fd));
   SHOW(close(only_read));
 }

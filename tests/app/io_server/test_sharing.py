@@ -1,6 +1,8 @@
 """Several clients at once."""
 
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -138,6 +140,8 @@ class Sharing(ServedTest):
     def test_a_process_that_forks_shares_the_position(self):
         self.run_remotely(sys.executable, '-c', '''
 import os
+import pathlib
+import re
 f = os.open('/remote/shared', os.O_CREAT | os.O_RDWR)
 children = []
 for i in range(4):
@@ -170,6 +174,28 @@ all = [threading.Thread(target=work, args=(i,)) for i in range(6)]
 [t.join() for t in all]
 assert not wrong, wrong
 ''')
+
+
+class Visitors(ServedTest):
+    def test_clients_that_come_and_go_leave_nothing(self):
+        n = 10000 if os.environ.get('IOD_MANY') else 300
+
+        def used():
+            status = pathlib.Path(f'/proc/{self.server.process.pid}/status').read_text()
+            return self.server.descriptors(), int(re.search(r'VmRSS:\s*(\d+)', status)[1])
+
+        def visit(times):
+            subprocess.run([os.environ['IOD_VISITS'], self.server.address, str(times)],
+                           env=self.server.own_environment(), check=True, timeout=1000)
+            self.eventually('the file is closed', lambda: not self.server.descriptors_below_root())
+
+        visit(n // 3)
+        before = used()
+        visit(n - n // 3)
+        after = used()
+        print(f'{n} clients: {before} to {after} descriptors and KiB', file=sys.stderr)
+        self.assertLessEqual(after[0], before[0] + 2)
+        self.assertLess(after[1], before[1] + 4096)
 
 
 @unittest.skipUnless(os.environ.get('IOD_MANY'), 'many clients are of the suite long')

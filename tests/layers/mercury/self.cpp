@@ -211,6 +211,26 @@ void callbacks(const std::string& name) {
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
 }
 
+/// HG_Cancel() wakes a thread that sleeps in HG_Progress(): no message ends its sleep.
+void cancel_wakes_a_sleeper(const std::string& name) {
+  const hg h("tcp");
+  hg_context_t* const context = HG_Context_create();
+  hg_handle_t handle = HG_HANDLE_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Create(context, h.find(name), h.ids.keep, &handle));
+  hg_return_t got = HG_SUCCESS;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(handle, on_failure, &got, nullptr));
+  std::thread sleeps([&] {
+    while (HG_Trigger(context, 0, 1, nullptr) != HG_SUCCESS) HG_Progress(context, 20000);
+  });
+  usleep(50000);  // until it sleeps
+  REQUIRE_HG(HG_SUCCESS, HG_Cancel(handle));
+  const double begin = now();
+  sleeps.join();
+  REQUIRE((got == HG_FAIL && now() - begin < 10));
+  REQUIRE_HG(HG_SUCCESS, HG_Destroy(handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(context));
+}
+
 /// Counts the callbacks that ran in a thread which sleeps in HG_Progress() otherwise.
 struct sleeper {
   hg_context_t* context = nullptr;
@@ -470,6 +490,7 @@ int main(int argc, char** argv) {
   process server({"serve", "tcp"});
   const std::string name = server.line();
   callbacks(name);
+  cancel_wakes_a_sleeper(name);
   say("callbacks: done");
   threads(name);
   say("threads: done");

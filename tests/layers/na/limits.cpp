@@ -1,26 +1,15 @@
 // Connected processes that exceed the limits which NA's own senders respect: the server disconnects them before they
 // have filled its memory, and continues to serve others.
-#include <fstream>
-
-#include "lib/layers/na/active_messages.hpp"
-#include "lib/layers/na/introductions.hpp"
-#include "tests/layers/na/processes.hpp"
+#include "tests/layers/na/stranger.hpp"
 
 namespace {
 
 using na::channel;
-using na::introduction;
 using test::network;
-using test::outcome;
+using test::resident_kib_of;
+using test::stranger;
 
 constexpr size_t message_size = 4096;
-
-size_t resident_kib_of(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.rfind("VmRSS:", 0) == 0) return std::strtoull(line.c_str() + 6, nullptr, 10);
-  return 0;
-}
 
 /// Makes progress without receiving.
 int store() {
@@ -29,91 +18,31 @@ int store() {
   for (;;) NA_Progress(net.c, net.x, 100);
 }
 
-/// A process that speaks the protocol by the core's functions.
-class stranger {
- public:
-  explicit stranger(const std::string& name)
-      : runtime_(lci::alloc_runtime_x().bootstrap("none").max_peers(2)()),
-        answers_(lci::alloc_cq_x().runtime(runtime_)()) {
-    for (int i = 0; i < 4; ++i) lci::register_rcomp_x(answers_).runtime(runtime_)();  // those of `channel`
-    server_ = lci::connect_x(name).runtime(runtime_)().rank;
-    question_.who.fill(7);
-    std::strcpy(question_.name, "tcp://127.0.0.1:0/stranger");
-  }
-  ~stranger() {
-    lci::free_comp_x(&answers_).runtime(runtime_)();
-    lci::free_runtime(&runtime_);
-  }
-  stranger(const stranger&) = delete;
-  stranger& operator=(const stranger&) = delete;
-
-  void introduce() {
-    question_.what = introduction::kind::claim;
-    while (!send(channel::introductions, &question_, sizeof question_)) progress();
-    const double end = test::now() + 30;
-    lci::status_t s;
-    while (!(s = lci::cq_pop_x(answers_).runtime(runtime_)()).is_done()) {
-      REQUIRE(test::now() < end);
-      progress();
-    }
-    introduction answer;
-    REQUIRE(s.size == sizeof answer);
-    std::memcpy(&answer, s.buffer, sizeof answer);
-    std::free(s.buffer);
-    REQUIRE(answer.what == introduction::kind::accepted);
-  }
-  /// Sends as often as possible until the server has disconnected this process. Reads nothing but, after a while without
-  /// room, that.
-  void send_until_disconnected(channel to, const void* bytes, size_t size) {
-    constexpr int long_without_room = 1000;
-    const double end = test::now() + 60;
-    try {
-      for (int refused = 0; test::now() < end;) {
-        if (send(to, bytes, size)) {
-          refused = 0;
-          continue;
-        }
-        usleep(100);
-        if (++refused > long_without_room) progress();
-      }
-    } catch (const lci::peer_failure_error&) {
-      return;
-    } catch (const lci::invalid_argument_error&) {  // the id is free already
-      return;
-    }
-    REQUIRE(!"disconnected");
-  }
-  void ask_without_end() {
-    question_.what = introduction::kind::who_are_you;
-    send_until_disconnected(channel::introductions, &question_, sizeof question_);
-  }
-
- private:
-  bool send(channel to, const void* bytes, size_t size) {
-    return !lci::post_am_x(server_, const_cast<void*>(bytes), size, lci::COMP_NULL_RETRY, static_cast<lci::rcomp_t>(to))
-                .runtime(runtime_)()
-                .is_retry();
-  }
-  void progress() { lci::progress_x().runtime(runtime_)(); }
-
-  lci::runtime_t runtime_;
-  lci::comp_t answers_;
-  int server_ = -1;
-  introduction question_;
-};
-
 void find(const std::string& name) {
   const network net("tcp");
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(net.c, net.find(name)));
 }
 
-/// Starts strangers as processes of their own, which may die.
-void attack(const char* how, size_t may_grow_kib) {
+/// Sends as many unexpected messages as the target stores, and leaves.
+int visit(const std::string& name) {
+  const network net("tcp");
+  const na_addr_t server = net.find(name);
+  const std::string text(message_size, 'v');
+  std::vector<test::outcome> sent(na::unexpected_messages::window);
+  for (test::outcome& s : sent)
+    REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(net.c, net.x, test::outcome::store, &s, text.data(), text.size(),
+                                                    server, 0, nullptr));
+  for (const test::outcome& s : sent) net.until([&] { return s.done(); });
+  return 0;
+}
+
+/// Starts processes one after the other, which may be killed.
+void attack(const char* how, size_t may_grow_kib, int times = 2) {
   test::process server({"store"});
   const std::string name = server.line();
   find(name);
   const size_t before = resident_kib_of(server.pid());
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < times; ++i) {
     test::process attacker({how, name});
     REQUIRE(attacker.wait() == 0);
     find(name);
@@ -139,8 +68,27 @@ int main(int argc, char** argv) {
     s.send_until_disconnected(channel::unexpected_messages, text.data(), text.size());
     _exit(0);
   }
+  if (role == "calls") {
+    stranger s(argv[2]);
+    s.introduce();
+    const std::string text(message_size, 'c');
+    s.send_until_disconnected(channel::direct_messages, text.data(), text.size());
+    _exit(0);
+  }
+  if (role == "changes") {
+    stranger s(argv[2]);
+    s.introduce();
+    s.change_identity_until_disconnected();
+    _exit(0);
+  }
+  if (role == "visits") return visit(argv[2]);
   attack("asks", 8192);
-  // Two peers' worth of stored messages, which the server keeps although their senders are gone.
-  attack("sends", 2 * na::unexpected_messages::most_stored * (message_size + 256) / 1024 + 8192);
+  // Messages of one peer, for the time before it is disconnected.
+  constexpr size_t kib_each = (message_size + 256) / 1024;
+  attack("sends", na::unexpected_messages::most_stored * kib_each + 8192);
+  attack("calls", 4096 * kib_each + 8192, 3);
+  attack("changes", 8192);
+  // Messages of peers that have left, and those of one that is there.
+  attack("visits", 2 * na::unexpected_messages::window * kib_each + 8192, 3);
   return 0;
 }

@@ -1,6 +1,8 @@
 // Puts and gets between contiguous and segmented memory at any offsets, and the checks of permissions and sizes.
 #include <random>
+#include <utility>
 
+#include "lci.hpp"
 #include "tests/layers/na/processes.hpp"
 
 namespace {
@@ -223,6 +225,72 @@ class client {
   na_mem_handle_t many_ = nullptr, constant_ = nullptr, pieces_ = nullptr, whole_ = nullptr;
 };
 
+/// A handle names its process: with the address of another one it is refused, whatever is at its addresses there.
+void handles_of_another_process() {
+  const network owner("tcp", true), other("tcp", true), net("tcp");
+  std::string memory(100, 'm'), mine(100, '-');
+  na_mem_handle_t exposed = NA_MEM_HANDLE_NULL, there = NA_MEM_HANDLE_NULL, here = NA_MEM_HANDLE_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_create(owner.c, memory.data(), memory.size(), NA_MEM_READWRITE, &exposed));
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_register(owner.c, exposed));
+  const std::string text = serialized(owner, exposed);
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_deserialize(net.c, &there, text.data(), text.size()));
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_create(net.c, mine.data(), mine.size(), NA_MEM_READWRITE, &here));
+  const na_addr_t wrong = net.find(other.own_name()), right = net.find(owner.own_name());
+  outcome never, got;
+  REQUIRE_CODE(NA_PROTOCOL_ERROR,
+               NA_Get(net.c, net.x, outcome::store, &never, here, 0, there, 0, mine.size(), wrong, NA_OP_ID_IGNORE));
+  REQUIRE_CODE(NA_PROTOCOL_ERROR,
+               NA_Put(net.c, net.x, outcome::store, &never, here, 0, there, 0, mine.size(), wrong, NA_OP_ID_IGNORE));
+  REQUIRE_CODE(NA_SUCCESS,
+               NA_Get(net.c, net.x, outcome::store, &got, here, 0, there, 0, mine.size(), right, NA_OP_ID_IGNORE));
+  net.until([&] { return got.done(); });
+  REQUIRE(got.info.ret == NA_SUCCESS && mine == memory && !never.done());
+  for (const auto& [of, h] : {std::pair{&net, there}, {&net, here}, {&owner, exposed}})
+    REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_free(of->c, h));
+}
+
+/// A peer that ignores the flag of a READ_ONLY handle, and puts by the core's functions.
+void read_only_memory_of_a_malicious_peer() {
+  const char* const backend = std::getenv("LCI_ATTR_BACKEND");
+  if (backend == nullptr || std::strcmp(backend, "tcp") != 0) return;  // in shared memory, peers can't be prevented
+  const network owner("tcp", true);
+  std::string memory(100, 'm'), theirs(100, '!');
+  na_mem_handle_t exposed = NA_MEM_HANDLE_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_create(owner.c, memory.data(), memory.size(), NA_MEM_READ_ONLY, &exposed));
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_register(owner.c, exposed));
+  const std::string text = serialized(owner, exposed);
+  lci::rmr_t key;
+  REQUIRE(text.size() >= sizeof key + 8);
+  std::memcpy(&key, text.data() + text.size() - sizeof key - 8, sizeof key);  // the only piece; its size is last
+  lci::runtime_t peer = lci::alloc_runtime_x().bootstrap("none").max_peers(2)();
+  lci::comp_t done = lci::alloc_sync_x().runtime(peer)();
+  const int rank = lci::connect_x(owner.own_name()).runtime(peer)().rank;
+  const auto is_written = [&](bool writes) {
+    try {
+      lci::status_t s;
+      do {
+        s = writes ? lci::post_put_x(rank, theirs.data(), theirs.size(), done, 0, key)
+                         .runtime(peer)
+                         .comp_semantic(lci::comp_semantic_t::remote)()
+                   : lci::post_get_x(rank, theirs.data(), theirs.size(), done, 0, key).runtime(peer)();
+        lci::progress_x().runtime(peer)();
+      } while (s.is_retry());
+      for (const double end = test::now() + 20; s.is_posted() && !lci::sync_test_x(done, &s).runtime(peer)();)
+        REQUIRE((lci::progress_x().runtime(peer)(), test::now() < end));
+      return s.is_done();
+    } catch (const lci::peer_failure_error&) {
+      return false;
+    }
+  };
+  REQUIRE(is_written(false) && theirs == memory);
+  theirs.assign(theirs.size(), '!');
+  REQUIRE(!is_written(true));
+  REQUIRE(memory == std::string(memory.size(), 'm'));
+  lci::free_comp_x(&done).runtime(peer)();
+  lci::free_runtime(&peer);
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_free(owner.c, exposed));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -233,5 +301,7 @@ int main(int argc, char** argv) {
   test::process other({name});
   REQUIRE(other.wait() == 0);
   REQUIRE(owner.wait() == 0);
+  handles_of_another_process();
+  read_only_memory_of_a_malicious_peer();
   return 0;
 }

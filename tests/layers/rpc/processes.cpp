@@ -1,5 +1,6 @@
 // Processes that call each other, and that die: waiting calls throw, and other processes are not affected.
 #include <csignal>
+#include <fstream>
 
 #include "lci/rpc.hpp"
 #include "tests/layers/na/processes.hpp"
@@ -29,6 +30,15 @@ int serve(const std::string& url) {
   say(e.url());
   e.run();
   return 0;
+}
+
+/// Executes one call for ever, in a pool, while further ones arrive.
+int serve_slowly() {
+  const rpc::engine e("tcp://127.0.0.1", rpc::options().background().pool(1));
+  e.define(
+      "slow", [](const std::string&) { pause(); }, rpc::where::pool);
+  say(e.url());
+  for (;;) pause();
 }
 
 struct client {
@@ -104,6 +114,37 @@ void clients_that_die_disturb_nobody() {
   REQUIRE(server.wait() == 0);
 }
 
+/// Calls as often as the server accepts, with as many bytes, and leaves.
+int call_and_leave(const std::string& name, size_t size) {
+  const client c;
+  const rpc::peer server = c.e.connect(name);
+  const auto slow = c.e.declare<void(std::string)>("slow");
+  const std::string text(size, 'l');
+  std::vector<rpc::future<void>> calls;
+  for (int i = 0; i < 4096; ++i) calls.push_back(slow.call_x(server, text)());
+  REQUIRE(throws<rpc::timeout_error>([&] { slow.call_x(server, text).deadline(500ms)().get(); }));
+  return 0;
+}
+
+void clients_that_leave_their_calls() {
+  process server({"slow"});
+  const std::string name = server.line();
+  const auto resident_kib = [&] {
+    std::ifstream status("/proc/" + std::to_string(server.pid()) + "/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.rfind("VmRSS:", 0) == 0) return std::strtoull(line.c_str() + 6, nullptr, 10);
+    return 0ull;
+  };
+  const unsigned long long before = resident_kib();
+  for (const char* size : {"3000", "3000", "20000", "3000", "3000"})
+    REQUIRE(process({"leave", name, size}).wait() == 0);
+  const unsigned long long after = resident_kib();
+  std::fprintf(stderr, "calls of clients that have left: %llu to %llu KiB\n", before, after);
+  // Calls of clients that have left, and those of the last one; their buffers are reused.
+  if (std::getenv("LCI_TEST_SANITIZER") == nullptr)
+    REQUIRE(after < before + 2 * 4096 * 9 + 20000 * 4096 / 1024 + 16384);
+}
+
 void a_server_that_does_not_answer() {
   process server({"serve", "tcp://127.0.0.1"});
   const client c;
@@ -145,6 +186,8 @@ void servers_that_call_servers() {
 int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   if (role == "serve") return serve(argv[2]);
+  if (role == "slow") return serve_slowly();
+  if (role == "leave") return call_and_leave(argv[2], std::stoul(argv[3]));
   if (role == "often") return call_often(argv[2]);
   if (role == "for_ever") return call_for_ever(argv[2], argv[3]);
   {
@@ -159,6 +202,7 @@ int main(int argc, char** argv) {
   }
   a_server_that_dies();
   clients_that_die_disturb_nobody();
+  clients_that_leave_their_calls();
   a_server_that_does_not_answer();
   servers_that_call_servers();
   return 0;
