@@ -71,6 +71,24 @@ TEST_CASE("g_runtime_init may be called without global_initialize, and twice") {
   CHECK(lci::get_rank_me() == -1);
 }
 
+TEST_CASE("a global_finalize without global_initialize does nothing, whatever runtimes there are") {
+  lci::g_runtime_init();
+  const int rank = lci::get_rank_me();
+  lci::global_finalize();
+  CHECK(lci::get_rank_me() == rank);
+  lci::global_initialize();
+  meet();
+  lci::g_runtime_fina();
+  CHECK(lci::get_rank_me() == rank);  // of global_initialize
+  lci::global_finalize();
+  CHECK(lci::get_rank_me() == -1);
+  lci::global_finalize();
+  lci::global_initialize();
+  CHECK(lci::get_rank_me() == rank);
+  lci::global_finalize();
+  CHECK(lci::get_rank_me() == -1);
+}
+
 TEST_CASE("global_initialize may be followed by a runtime of the program") {
   lci::global_initialize();
   lci::runtime_t runtime = lci::alloc_runtime();
