@@ -143,7 +143,8 @@ OPERATIONS = (
                      source="ours")),
        source="3.2.3", group=_R, result="The number. Other ranks need it to post to the object."),
     Op("deregister_rcomp", "void",
-       "Ends a registration; messages that still name its number are dropped.",
+       "Ends a registration; messages that still name its number are dropped. Freeing the object also ends it; then "
+       "the call does nothing.",
        (A("rcomp", "rcomp_t", "The number."),), (a.runtime,), source="3.2.3", group=_R),
     Op("set_undelivered", "void",
        "Sets the object that is signalled for each message, and each signal of a put or a get, to a handle that is not "

@@ -39,7 +39,7 @@ errorcode = Enum(
 direction = Enum(
     "direction_t", "Direction of a communication as the posting rank sees it.",
     (V("OUT", "From the local buffer to the peer."), V("IN", "From the peer to the local buffer.")),
-    source="3.2.4", declared_in=_TYPES)
+    source="3.2.4", declared_in=_TYPES, str_function=True)
 
 matching_policy = Enum(
     "matching_policy_t",
@@ -51,12 +51,12 @@ matching_policy = Enum(
         V("rank_tag", "Both.", 3),
         V("max", "Number of policies, no policy.", 4),
     ),
-    source="3.3.2", declared_in=_TYPES)
+    source="3.3.2", declared_in=_TYPES, str_function=True)
 
 matching_entry_type = Enum(
     "matching_entry_type_t", "The two kinds of entries of a matching engine.",
     (V("send", "A message that has arrived.", 0), V("recv", "A receive that was posted.", 1)),
-    source="4.1.3", declared_in=_TYPES)
+    source="4.1.3", declared_in=_TYPES, str_function=True)
 
 comp_semantic = Enum(
     "comp_semantic_t", "When an outgoing operation is complete.",
@@ -66,7 +66,7 @@ comp_semantic = Enum(
         V("remote", "The target's loads see the data; an active message has been handled, a send is in its receive "
                     "buffer."),
     ),
-    source="v2", declared_in=_TYPES)
+    source="v2", declared_in=_TYPES, str_function=True)
 
 backend = Enum(
     "attr_backend_t", "Networks (backends) that a net context can open.",
@@ -80,7 +80,7 @@ backend = Enum(
         V("sim", "Deterministic simulation: several ranks in one process, for tests."),
         V("tcp", "Plain TCP sockets."),
     ),
-    source="4.2", declared_in=_TYPES)
+    source="4.2", declared_in=_TYPES, str_function=True)
 
 rdv_protocol = Enum(
     "attr_rdv_protocol_t", "How messages too large for a packet are transferred (rendezvous).",
@@ -93,7 +93,7 @@ rdv_protocol = Enum(
         V("copy", "Fragments sent as messages; works on every network."),
         V("split", "The receiver reads one half while the sender writes the other. Where the network can't, as read."),
     ),
-    source="4.3")
+    source="4.3", str_function=True)
 
 copy_way = Enum(
     "attr_copy_way_t", "How repeated large puts and gets in memory that the process has mapped are copied.",
@@ -110,7 +110,7 @@ matching_engine_type = Enum(
         V("queue", "The hash table, too; its entries of a key are in posting order."),
         V("map", "A hash table with a lock per bucket."),
     ),
-    source="4.1.3")
+    source="4.1.3", str_function=True)
 
 comp_type = Enum(
     "attr_comp_type_t", "Kinds of completion objects.",
@@ -122,7 +122,7 @@ comp_type = Enum(
         V("graph", "Partially ordered set of operations and functions."),
         V("custom", "A class of the program's, derived from `comp_impl_t`."),
     ),
-    source="3.2.5")
+    source="3.2.5", str_function=True)
 
 cq_type = Enum(
     "attr_cq_type_t", "Implementations of the completion queue.",
@@ -133,7 +133,7 @@ cq_type = Enum(
                   "threads. The statuses of each thread, and of each stream, stay in order."),
         V("fifo", "One list of rings; grows without limit. First in, first out across threads."),
     ),
-    source="4.1.4")
+    source="4.1.4", str_function=True)
 
 ibv_odp_strategy = Enum(
     "attr_ibv_odp_strategy_t", "On-demand paging of registered memory (libibverbs).",
@@ -142,7 +142,7 @@ ibv_odp_strategy = Enum(
         V("explicit_odp", "Each registration is paged on demand."),
         V("implicit_odp", "One registration of the whole address space."),
     ),
-    source="3.3.1")
+    source="3.3.1", str_function=True)
 
 ibv_prefetch_strategy = Enum(
     "attr_ibv_prefetch_strategy_t", "Advice given for memory paged on demand (libibverbs).",
@@ -152,7 +152,7 @@ ibv_prefetch_strategy = Enum(
         V("prefetch_write", "Map pages for writing."),
         V("prefetch_no_fault", "Map what is present without faulting."),
     ),
-    source="v2")
+    source="v2", str_function=True)
 
 ibv_td_strategy = Enum(
     "attr_ibv_td_strategy_t", "Which queue pairs share a thread domain (libibverbs).",
@@ -161,7 +161,7 @@ ibv_td_strategy = Enum(
         V("all_qp", "One for all queue pairs of a device: for a device per thread."),
         V("per_qp", "One per queue pair: for devices that threads share."),
     ),
-    source="4.2.3")
+    source="4.2.3", str_function=True)
 
 net_opcode = Enum(
     "net_opcode_t", "Which raw network operation a status belongs to.",

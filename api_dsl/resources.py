@@ -310,7 +310,7 @@ matching_engine = Resource(
 comp = Resource(
     "comp",
     "A completion object: signalled once when an operation completes. Derive from `comp_impl_t` to write your own.",
-    source="3.2.5", impl="lci::comp_impl_t", header="lci/completion.hpp",
+    source="3.2.5", impl="lci::comp_impl_t", header="lci/completion.hpp", published=True,
     attributes=(
         A("comp_type", "attr_comp_type_t", "Kind of the object.", "custom", settable=False),
         A("sync_threshold", "int",

@@ -119,6 +119,10 @@ class Op:
         return self.resource is not None
 
 
+# Pointers to functions that types.hpp defines.
+FUNCTIONS = ("reduce_op_t", "make_key_t")
+
+
 class Model:
     """The whole API. Raises ModelError if the description is inconsistent."""
 
@@ -138,6 +142,13 @@ class Model:
             raise ModelError("\n".join(self.errors))
 
     # --- queries of templates ---
+
+    def parameter(self, type_name, name):
+        """The name of a parameter in a functor. GCC's -Wshadow warns if a pointer to a function has the name of a member
+        function."""
+        alias = self.aliases.get(type_name)
+        is_function = type_name in FUNCTIONS or (alias is not None and "(*)" in alias.definition)
+        return name + "_" if is_function else name
 
     @property
     def layout(self):

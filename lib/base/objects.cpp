@@ -76,6 +76,12 @@ void add(const void* object, object_origin origin) {
   b.alive[object] = std::move(origin);
 }
 
+void make_part(const void* object) {
+  object_table& b = the_table();
+  std::lock_guard guard(b.mutex);
+  if (const auto at = b.alive.find(object); at != b.alive.end()) at->second.is_part = true;
+}
+
 bool is_alive(const void* object) {
   object_table& b = the_table();
   std::lock_guard guard(b.mutex);
@@ -93,7 +99,7 @@ std::vector<object_origin> alive_of(const void* owner) {
   std::vector<object_origin> found;
   std::lock_guard guard(b.mutex);
   for (const auto& [object, origin] : b.alive)
-    if (origin.owner == owner) found.push_back(origin);
+    if (origin.owner == owner && !origin.is_part) found.push_back(origin);
   return found;
 }
 

@@ -18,6 +18,7 @@ struct object_origin {
   const void* owner = nullptr;    // the runtime; null: none was given
   std::array<void*, 12> calls{};  // return addresses, innermost first
   int n_calls = 0;
+  bool is_part = false;  // of another object that the program frees
 };
 
 /// All functions are thread-safe, and take a lock: not for fast paths.
@@ -25,13 +26,15 @@ namespace objects {
 
 /// The object is alive from now on, until object_memory frees it.
 void add(const void* object, object_origin origin);
+/// The object belongs to another one, which is reported if it is not freed.
+void make_part(const void* object);
 bool is_alive(const void* object);
 /// Whether an object at this address was freed while calls were checked. The last `most_remembered` are known.
 bool was_freed(const void* object);
 constexpr size_t most_remembered = 65536;
 constexpr size_t most_bytes_remembered = size_t{64} << 20;  // memory of freed objects that is not released
 
-/// Live objects of an owner.
+/// Live objects of an owner, without those that are parts of others.
 std::vector<object_origin> alive_of(const void* owner);
 
 /// Removes the objects of an owner that is being freed: they can't be freed any more.

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/bootstrap/abort_message.hpp"
 #include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/job_file.hpp"
@@ -81,8 +83,10 @@ class file_bootstrap final : public bootstrap {
     check_bootstrap_key("put", key);
     check_bootstrap_value(key, value);
     session_.run("put", [&] {
-      append_text(pending_, key);
-      append_text(pending_, value);
+      std::string both;
+      append_text(both, key);
+      append_text(both, value);
+      pending_ += both;
     });
   }
 
@@ -95,12 +99,16 @@ class file_bootstrap final : public bootstrap {
 
   void fence() override {
     session_.run("fence", [&] {
+      session_.begin_exchange();
       const std::string all = file_->share(pending_);
       pending_.clear();
-      for (size_t at = 0; at < all.size();) {
-        const std::string key = take_text(all, at);
-        visible_[key] = take_text(all, at);
-      }
+      insist_on_memory([&] {
+        for (size_t at = 0; at < all.size();) {
+          const std::string key = take_text(all, at);
+          visible_[key] = take_text(all, at);
+        }
+      });
+      session_.end_exchange();
     });
   }
 
@@ -108,7 +116,7 @@ class file_bootstrap final : public bootstrap {
     announce_abort(rank(), code, message);
     try {
       if (session_.usable()) file_->abort(code);
-    } catch (const bootstrap_error&) {
+    } catch (const std::exception&) {
       // The other ranks detect that this one has ended.
     }
     _exit(code);

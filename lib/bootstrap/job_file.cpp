@@ -10,11 +10,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <system_error>
 #include <thread>
 
 #include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/bootstrap/limits.hpp"
 
 namespace lci::network {
@@ -165,7 +167,7 @@ job_file::~job_file() {
       lock.write(h);
       if (h.n_left == h.n_ranks && is_at(path_, fd_)) unlink(path_.c_str());
     }
-  } catch (const bootstrap_error&) {
+  } catch (const std::exception&) {
     // The next job detects that all ranks are dead.
   }
   close(fd_);
@@ -260,25 +262,25 @@ std::string job_file::share(const std::string& data) {
   }
   std::string all;
   std::vector<int> missing;
-  wait(
-      [&] {
-        const locked lock(*this);
-        const header h = lock.read();
-        check(h);
-        missing = late(lock.rounds(h));
-        if (missing.empty()) {
-          all.resize(h.end - read_to_);
-          read_at(fd_, all.data(), all.size(), read_to_, path_);
-          read_to_ = h.end;
-          return true;
-        }
-        std::vector<int> dead;
-        for (const int r : missing)
-          if (static_cast<uint32_t>(r) < h.n_joined && !alive(r)) dead.push_back(r);
-        if (!dead.empty()) throw bootstrap_error(list_ranks(dead) + " ended before the exchange");
-        return false;
-      },
-      [&] { return list_ranks(missing) + " did not come to the exchange"; });
+  const auto over = [&] {
+    const locked lock(*this);
+    const header h = lock.read();
+    check(h);
+    missing = late(lock.rounds(h));
+    if (missing.empty()) {
+      all.resize(h.end - read_to_);
+      read_at(fd_, all.data(), all.size(), read_to_, path_);
+      read_to_ = h.end;
+      return true;
+    }
+    std::vector<int> dead;
+    for (const int r : missing)
+      if (static_cast<uint32_t>(r) < h.n_joined && !alive(r)) dead.push_back(r);
+    if (!dead.empty()) throw bootstrap_error(list_ranks(dead) + " ended before the exchange");
+    return false;
+  };
+  // Other ranks count on this one: the exchange can't be begun again.
+  insist_on_memory([&] { wait(over, [&] { return list_ranks(missing) + " did not come to the exchange"; }); });
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/bootstrap/abort_message.hpp"
 #include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/kinds.hpp"
@@ -67,8 +68,10 @@ class mpi_bootstrap final : public bootstrap {
   void put(const std::string& key, const std::string& value) override {
     check_bootstrap_key("put", key);
     check_bootstrap_value(key, value);
-    append(pending_, key);
-    append(pending_, value);
+    std::string both;
+    append(both, key);
+    append(both, value);
+    pending_ += both;
   }
 
   std::string get(const std::string& key, int owner) override {
@@ -81,17 +84,12 @@ class mpi_bootstrap final : public bootstrap {
   void fence() override {
     session_.run("fence", [&] {
       const auto all = exchange(pending_);
+      session_.begin_exchange();  // a second one would wait for ranks that are not in it
       pending_.clear();
-      for (size_t r = 0; r < all.size(); ++r) {
-        std::string key, value;
-        for (size_t at = 0; at < all[r].size();) {
-          if (!take(all[r], at, key) || !take(all[r], at, value)) {
-            throw bootstrap_error("rank " + std::to_string(r) + " sent invalid data; " +
-                                  "all ranks must run the same version of LCI");
-          }
-          visible_[key] = value;
-        }
-      }
+      insist_on_memory([&] {
+        for (size_t r = 0; r < all.size(); ++r) keep(all[r], r);
+      });
+      session_.end_exchange();
     });
   }
 
@@ -102,6 +100,17 @@ class mpi_bootstrap final : public bootstrap {
   }
 
  private:
+  void keep(const std::string& bytes, size_t rank) {
+    std::string key, value;
+    for (size_t at = 0; at < bytes.size();) {
+      if (!take(bytes, at, key) || !take(bytes, at, value)) {
+        throw bootstrap_error("rank " + std::to_string(rank) + " sent invalid data; " +
+                              "all ranks must run the same version of LCI");
+      }
+      visible_[key] = value;
+    }
+  }
+
   std::vector<std::string> exchange(const std::string& mine) {
     std::string why = world_->unusable_reason();
     std::vector<std::string> all;

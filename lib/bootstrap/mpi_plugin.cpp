@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/memory.hpp"
 #include "lib/bootstrap/mpi_world.hpp"
 
 namespace lci::network {
@@ -111,7 +112,11 @@ class world final : public mpi_world {
     // All ranks have arrived, so the collectives below end unless a rank dies.
     const watch time(timeout);
     int own = static_cast<int>(mine.size());
-    std::vector<int> sizes(count()), begins(count());
+    std::vector<int> sizes, begins;
+    insist_on_memory([&] {
+      sizes.resize(count());
+      begins.resize(count());
+    });
     MPI_Request request;
     MPI_Iallgather(&own, 1, MPI_INT, sizes.data(), 1, MPI_INT, comm_, &request);
     if (!time.done(request)) return "a rank has not gone on after it had come to the fence";
@@ -121,13 +126,15 @@ class world final : public mpi_world {
       total += sizes[r];
       if (sizes[r] < 0 || total > INT_MAX) return "the ranks' values exceed 2 GiB together";
     }
-    std::string bytes(static_cast<size_t>(total), '\0');
+    std::string bytes;
+    insist_on_memory([&] { bytes.resize(static_cast<size_t>(total)); });
     MPI_Iallgatherv(mine.data(), own, MPI_BYTE, bytes.data(), sizes.data(), begins.data(), MPI_BYTE, comm_, &request);
     if (!time.done(request)) return "a rank has not gone on after it had come to the fence";
-    all.clear();
-    for (size_t r = 0; r < count(); ++r) {
-      all.push_back(bytes.substr(static_cast<size_t>(begins[r]), static_cast<size_t>(sizes[r])));
-    }
+    insist_on_memory([&] {
+      all.clear();
+      for (size_t r = 0; r < count(); ++r)
+        all.push_back(bytes.substr(static_cast<size_t>(begins[r]), static_cast<size_t>(sizes[r])));
+    });
     return {};
   }
 

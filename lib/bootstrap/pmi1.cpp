@@ -184,11 +184,13 @@ class pmi1_bootstrap final : public bootstrap {
       for (size_t r = begin; r < end; ++r) {
         requests += "cmd=get kvsname=" + kvsname_ + " key=" + wire_key(prefix + std::to_string(r), 0) + "\n";
       }
+      session_.begin_exchange();
       channel_->send(requests);
       for (size_t r = begin; r < end; ++r) {
         const message reply = read_reply("get_result");
         if (reply.number("rc") == 0) insist_on_memory([&] { pieces[r] = reply.text("value"); });
       }
+      session_.end_exchange();
     }
   }
 
@@ -284,11 +286,15 @@ class pmi1_bootstrap final : public bootstrap {
   }
 
   message ask(const std::string& request, const char* expected) {
-    channel_->send(request + "\n");
-    return read_reply(expected);
+    const std::string line = request + "\n";
+    session_.begin_exchange();
+    channel_->send(line);
+    message reply = read_reply(expected);
+    session_.end_exchange();
+    return reply;
   }
 
-  /// Want of memory is waited for: an answer that stayed unread would be taken for that of a later request.
+  /// Want of memory is waited for: a session whose answer stays unread is broken.
   message read_reply(const char* expected) {
     const std::string line = channel_->receive();
     std::string why;

@@ -37,7 +37,13 @@ class session {
   /// Whether this process opened the session, rather than being forked off the one that did.
   bool mine() const { return getpid() == owner_; }
 
-  /// Runs one operation. A bootstrap_error in it breaks the session; other exceptions don't.
+  /// For operations that run() runs: between the two calls a request may have been sent in part, or its answer may be
+  /// unread.
+  void begin_exchange() { in_exchange_ = true; }
+  void end_exchange() { in_exchange_ = false; }
+
+  /// Runs one operation. A bootstrap_error in it breaks the session, and so does any exception within an exchange: the
+  /// rest of that would be taken for a part of the next one.
   template <class F>
   void run(const char* operation, F&& body) {
     const std::string who = std::string(kind_) + " bootstrap (" + where_ + ", rank " + known(rank_) + " of " +
@@ -47,16 +53,25 @@ class session {
                             "; only the rank itself may use LCI");
     }
     if (broken_) throw bootstrap_error(who + "the session has failed before: " + failure());
+    in_exchange_ = false;
     try {
       std::forward<F>(body)();
     } catch (const bootstrap_error& error) {
-      broken_ = true;
+      break_off();
       failure() = who + error.what();
       throw bootstrap_error(failure());
+    } catch (...) {
+      if (in_exchange_) break_off();
+      throw;
     }
   }
 
  private:
+  void break_off() {
+    broken_ = true;
+    failure() = "no memory";  // needs none; a longer text may replace it
+  }
+
   static std::string known(int number) { return number < 0 ? "?" : std::to_string(number); }
 
   /// Why the process's session broke; empty if it did not.
@@ -67,7 +82,7 @@ class session {
 
   const char* const kind_;
   const pid_t owner_ = getpid();
-  bool broken_ = false;
+  bool broken_ = false, in_exchange_ = false;
   std::string where_;
   int rank_ = -1, size_ = -1;
 };

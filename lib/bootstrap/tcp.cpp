@@ -129,7 +129,10 @@ class tcp_bootstrap final : public bootstrap {
   void put(const std::string& key, const std::string& value) override {
     check_bootstrap_key("put", key);
     check_bootstrap_value(key, value);
-    session_.run("put", [&] { client_->send(tcp::kind::put, tcp::writer().text(key).text(value).body()); });
+    session_.run("put", [&] {
+      begin_exchange(tcp::kind::put, tcp::writer().text(key).text(value).body());
+      session_.end_exchange();
+    });
   }
 
   std::string get(const std::string& key, int owner) override {
@@ -137,8 +140,9 @@ class tcp_bootstrap final : public bootstrap {
     bool found = false;
     std::string value;
     session_.run("get", [&] {
-      client_->send(tcp::kind::get, tcp::writer().text(key).body());
+      begin_exchange(tcp::kind::get, tcp::writer().text(key).body());
       const tcp::frame f = receive(tcp::kind::value);
+      session_.end_exchange();
       tcp::reader r(f.body);
       found = r.number() != 0;
       value = r.text(max_bootstrap_value);
@@ -153,7 +157,8 @@ class tcp_bootstrap final : public bootstrap {
     std::vector<std::string> all;
     std::optional<int> missing;
     session_.run("get", [&] {
-      client_->send(tcp::kind::get_all, tcp::writer().text(prefix).body());
+      all.reserve(static_cast<size_t>(size_));
+      begin_exchange(tcp::kind::get_all, tcp::writer().text(prefix).body());
       while (all.size() < static_cast<size_t>(size_) && !missing) {
         const tcp::frame f = receive(tcp::kind::values, tcp::kind::missing);
         tcp::reader r(f.body);
@@ -167,6 +172,7 @@ class tcp_bootstrap final : public bootstrap {
         }
         if (!r.complete()) garbled();
       }
+      session_.end_exchange();
     });
     if (missing) throw bootstrap_error(missing_key(prefix + std::to_string(*missing), *missing));
     return all;
@@ -175,8 +181,9 @@ class tcp_bootstrap final : public bootstrap {
   void fence() override {
     session_.run("fence", [&] {
       const double ms = std::min(timeout_ * 1e3, 1e9);
-      client_->send(tcp::kind::fence, tcp::writer().number(static_cast<uint32_t>(ms)).body());
+      begin_exchange(tcp::kind::fence, tcp::writer().number(static_cast<uint32_t>(ms)).body());
       const tcp::frame f = receive(tcp::kind::fenced, tcp::kind::failed);
+      session_.end_exchange();
       if (f.what == tcp::kind::fenced) return;
       tcp::reader r(f.body);
       throw bootstrap_error(r.text(tcp::max_text) + "; LCI_ATTR_BOOTSTRAP_TIMEOUT=" + seconds_text(timeout_) +
@@ -225,6 +232,12 @@ class tcp_bootstrap final : public bootstrap {
       (void)client_.release();
       (void)root_.release();
     }
+  }
+
+  void begin_exchange(tcp::kind what, const std::string& body) {
+    const std::string bytes = tcp::encode(what, body);
+    session_.begin_exchange();
+    client_->send_encoded(bytes);
   }
 
   tcp::frame receive(tcp::kind a, tcp::kind b) {

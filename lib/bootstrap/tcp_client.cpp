@@ -97,8 +97,7 @@ void client::deliver(frame f) {
   changed_.notify_all();
 }
 
-void client::send(kind what, const std::string& body) {
-  const std::string bytes = encode(what, body);
+void client::send_encoded(const std::string& bytes) {
   size_t done = 0;
   int tries = 1;
   while (done < bytes.size()) {

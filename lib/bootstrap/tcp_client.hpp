@@ -28,7 +28,9 @@ class client {
   /// Only waits for the job's id: for a connection that the root has admitted already.
   std::string await_welcome();
 
-  void send(kind what, const std::string& body);
+  void send(kind what, const std::string& body) { send_encoded(encode(what, body)); }
+  /// `bytes` come from encode(), which may need memory that a frame sent in part must not wait for.
+  void send_encoded(const std::string& bytes);
   frame receive();
 
   /// From now on, an abort message from the root is returned by receive() instead of ending the process.

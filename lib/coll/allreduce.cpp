@@ -15,7 +15,7 @@ void allreduce_direct(plan& p, const void* sendbuf, void* recvbuf, const reducti
   const auto combined = p.then(
       [=, n = static_cast<size_t>(p.n())] {
         copy(recvbuf, all, bytes);
-        for (size_t i = 1; i < n; ++i) r.op(recvbuf, all + bytes * i, recvbuf, r.count);
+        for (size_t i = 1; i < n; ++i) r.combine(recvbuf, all + bytes * i, recvbuf, r.count);
       },
       {copied});
   for (int i = 1; i < p.n(); ++i) {
@@ -36,7 +36,9 @@ void allreduce_doubling(plan& p, const void* sendbuf, void* recvbuf, const reduc
     const auto sent = p.send(peer, recvbuf, bytes, round, {last});
     const auto got = p.receive(peer, other, bytes, round);
     last = p.then(
-        [=, before = peer < p.me()] { r.op(before ? other : recvbuf, before ? recvbuf : other, recvbuf, r.count); },
+        [=, before = peer < p.me()] {
+          r.combine(before ? other : recvbuf, before ? recvbuf : other, recvbuf, r.count);
+        },
         {sent, got});
   }
 }
@@ -64,7 +66,7 @@ void allreduce_ring(plan& p, const void* sendbuf, void* recvbuf, const reduction
     const size_t out = part(s), in = part(s + 1);
     sent[out] = p.send(next, at(out), count(out) * r.item_size, s, {last});
     const auto got = p.receive(before, other, count(in) * r.item_size, s, {last});
-    last = p.then([=, op = r.op, to = at(in), c = count(in)] { op(other, to, to, c); }, {got});
+    last = p.then([=, to = at(in), c = count(in)] { r.combine(other, to, to, c); }, {got});
   }
   for (size_t s = 0; s + 1 < n; ++s) {
     const size_t step = n - 1 + s, out = part(step), in = part(s);

@@ -22,7 +22,7 @@ plan::node reduce_tree(plan& p, const void* sendbuf, void* recvbuf, const reduct
     if (me + bit >= n) continue;
     std::byte* other = p.scratch(bytes);
     const auto got = p.receive(me + bit, other, bytes, step);
-    last = p.then([=, op = r.op, count = r.count] { op(sum, other, sum, count); }, {last, got});
+    last = p.then([=] { r.combine(sum, other, sum, r.count); }, {last, got});
   }
   if (root == 0) return last;
   if (me == 0) last = p.send(root, sum, bytes, to_root, {last});

@@ -15,7 +15,7 @@ void reduce_scatter_direct(plan& p, const void* sendbuf, void* recvbuf, const re
   const auto combined = p.then([=, n = p.n(), me = p.me()] {
     copy(all + at(me), from + at(me), bytes);
     copy(recvbuf, all, bytes);
-    for (int i = 1; i < n; ++i) r.op(recvbuf, all + at(i), recvbuf, r.count);
+    for (int i = 1; i < n; ++i) r.combine(recvbuf, all + at(i), recvbuf, r.count);
   });
   for (int i = 1; i < p.n(); ++i) {
     const int peer = (p.me() + i) % p.n();
@@ -53,7 +53,7 @@ void reduce_scatter_ring(plan& p, const void* sendbuf, void* recvbuf, const redu
     const auto left = p.send(next, out, bytes, s, {combined});
     const auto got = p.receive(before, here, bytes, s, {combined, sent[s % 2]});
     void* to = last ? recvbuf : here;
-    combined = p.then([=, own = from + in * bytes] { r.op(here, own, to, r.count); }, {got});
+    combined = p.then([=, own = from + in * bytes] { r.combine(here, own, to, r.count); }, {got});
     sent[(s + 1) % 2] = left;
     out = here;
   }

@@ -11,6 +11,7 @@ void scan(scan_args& a) {
   coll::check_buffer("scan", "sendbuf", a.sendbuf, bytes);
   coll::check_buffer("scan", "recvbuf", a.recvbuf, bytes);
   coll::check_apart("scan", range_of(a.sendbuf, bytes), range_of(a.recvbuf, bytes), a.sendbuf == a.recvbuf);
+  const coll::reduction items{a.count, a.item_size, a.op};
   void* sum = a.recvbuf;
   auto last = p.then([=, from = a.sendbuf] { coll::copy(sum, from, bytes); });
   size_t round = 0;
@@ -21,8 +22,8 @@ void scan(scan_args& a) {
     if (p.me() >= distance) got = p.receive(p.me() - distance, before = p.scratch(bytes), bytes, round);
     // `sum` must not change while it is being sent.
     last = p.then(
-        [=, op = a.op, count = a.count] {
-          if (before != nullptr) op(before, sum, sum, count);
+        [=] {
+          if (before != nullptr) items.combine(before, sum, sum, items.count);
         },
         {last, sent, got});
   }

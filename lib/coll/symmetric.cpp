@@ -10,6 +10,7 @@
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
 #include "lib/base/memory.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/coll/gathered.hpp"
 #include "lib/core/device/device.hpp"
 
@@ -105,6 +106,7 @@ symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
   std::exception_ptr why;
   try {
     memory->mr = alloc_shared_x(a.size).alignment(a.alignment).runtime(a.runtime).device(a.device)();
+    objects::make_part(memory->mr.p_impl);
     mine.rmr = get_rmr_x(memory->mr).runtime(a.runtime)();
     mine.allocated = true;
   } catch (const resource_error&) {

@@ -11,7 +11,7 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["LCI_SOURCE"])
 GENERATED = os.environ["LCI_GENERATED"]  # folder that has lci/operations.hpp
 COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
-STRICT = ("-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+STRICT = ("-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror")
 INCLUDES = (f"-I{SOURCE}", f"-I{SOURCE / 'include'}", f"-I{GENERATED}")
 
 

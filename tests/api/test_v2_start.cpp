@@ -71,6 +71,42 @@ TEST_CASE("g_runtime_init may be called without global_initialize, and twice") {
   CHECK(lci::get_rank_me() == -1);
 }
 
+TEST_CASE("a message right after the start arrives although its sender then waits in a collective allocation") {
+  for (int i = 0; i < 20; ++i) {
+    lci::g_runtime_init();
+    const int n = lci::get_rank_n(), me = lci::get_rank_me();
+    int out = me, in = -1;
+    lci::comp_t sync = lci::alloc_sync();
+    const auto got = lci::post_recv((me + n - 1) % n, &in, sizeof in, 1, sync);
+    CHECK(lci::post_send((me + 1) % n, &out, sizeof out, 1, lci::COMP_NULL).is_done());
+    if (got.is_posted()) lci::sync_wait(sync, nullptr);
+    CHECK(in == (me + n - 1) % n);
+    lci::net_context_t context = lci::alloc_net_context();
+    lci::free_net_context(&context);
+    lci::free_comp(&sync);
+    meet();
+    lci::g_runtime_fina();
+  }
+}
+
+TEST_CASE("a global_finalize without global_initialize does nothing, whatever runtimes there are") {
+  lci::g_runtime_init();
+  const int rank = lci::get_rank_me();
+  lci::global_finalize();
+  CHECK(lci::get_rank_me() == rank);
+  lci::global_initialize();
+  meet();
+  lci::g_runtime_fina();
+  CHECK(lci::get_rank_me() == rank);  // of global_initialize
+  lci::global_finalize();
+  CHECK(lci::get_rank_me() == -1);
+  lci::global_finalize();
+  lci::global_initialize();
+  CHECK(lci::get_rank_me() == rank);
+  lci::global_finalize();
+  CHECK(lci::get_rank_me() == -1);
+}
+
 TEST_CASE("global_initialize may be followed by a runtime of the program") {
   lci::global_initialize();
   lci::runtime_t runtime = lci::alloc_runtime();

@@ -3,6 +3,7 @@
 #include <lci.hpp>
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <type_traits>
 
@@ -24,7 +25,7 @@ static_assert(usual_handle<endpoint_t, endpoint_impl_t, endpoint_attr_t>);
 static_assert(usual_handle<packet_pool_t, packet_pool_impl_t, packet_pool_attr_t>);
 static_assert(usual_handle<matching_engine_t, matching_engine_impl_t, matching_engine_attr_t>);
 static_assert(usual_handle<mr_t, mr_impl_t, mr_attr_t>);
-static_assert(std::is_same_v<comp_t::attr_t, comp_attr_t>);
+static_assert(usual_handle<comp_t, comp_impl_t, comp_attr_t>);
 
 struct kept_by_a_program {
   void* device = nullptr;
@@ -34,6 +35,11 @@ struct kept_by_a_program {
 [[maybe_unused]] status_t use_kept(const kept_by_a_program& kept, void* buffer, comp_t comp) {
   const device_t device = kept.device;
   return post_send_x(0, buffer, 8, 0, comp).device(device).mr(kept.mr)();
+}
+
+[[maybe_unused]] comp_t take_kept(void* popped) {
+  comp_t comp = popped;
+  return comp;
 }
 
 [[maybe_unused]] bool use_registration(mr_t mr) {
@@ -88,6 +94,18 @@ char aligned_by_macro alignas(LCI_CACHE_LINE);
                          get_broadcast_algorithm_str(broadcast_algorithm_t::tree),
                          get_reduce_scatter_algorithm_str(reduce_scatter_algorithm_t::ring),
                          get_allreduce_algorithm_str(allreduce_algorithm_t::direct),
+                         get_direction_str(direction_t::IN),
+                         get_matching_policy_str(matching_policy_t::tag_only),
+                         get_matching_entry_type_str(matching_entry_type_t::recv),
+                         get_comp_semantic_str(comp_semantic_t::network),
+                         get_attr_backend_str(attr_backend_t::ofi),
+                         get_attr_rdv_protocol_str(attr_rdv_protocol_t::writeimm),
+                         get_attr_matching_engine_type_str(attr_matching_engine_type_t::map),
+                         get_attr_comp_type_str(attr_comp_type_t::sync),
+                         get_attr_cq_type_str(attr_cq_type_t::lcrq),
+                         get_attr_ibv_odp_strategy_str(attr_ibv_odp_strategy_t::none),
+                         get_attr_ibv_prefetch_strategy_str(attr_ibv_prefetch_strategy_t::none),
+                         get_attr_ibv_td_strategy_str(attr_ibv_td_strategy_t::per_qp),
                          DEFAULT_NAME,
                          LCI_VERSION_FULL};
   allocator_base_t* allocator = &g_allocator_default;
@@ -95,7 +113,7 @@ char aligned_by_macro alignas(LCI_CACHE_LINE);
   runtime_t runtime = alloc_runtime_x().name(DEFAULT_NAME).device_name(std::string())();
   free_runtime(&runtime);
   aligned_by_macro = static_cast<char>(depth.get_value_or(3) + option_t<int>(4).get_value_or(5));
-  return texts[0] + std::string(texts[5]);
+  return texts[0] + std::string(texts[std::size(texts) - 1]);
 }
 
 // --- functors of a program as nodes ---

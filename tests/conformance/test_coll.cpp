@@ -220,6 +220,30 @@ TEST_CASE("reduce_scatter gives each rank its block of the sum", "[coll]") {
   });
 }
 
+TEST_CASE("reductions call no function for items without bytes", "[coll]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    uint64_t out[4] = {1, 2, 3, 4}, in[4] = {5, 6, 7, 8};
+    const auto all = {lci::allreduce_algorithm_t::none, lci::allreduce_algorithm_t::direct,
+                      lci::allreduce_algorithm_t::tree, lci::allreduce_algorithm_t::ring};
+    const auto scattering = {lci::reduce_scatter_algorithm_t::direct, lci::reduce_scatter_algorithm_t::tree,
+                             lci::reduce_scatter_algorithm_t::ring};
+    // Items of no bytes, then no items; with buffers, then without.
+    for (const size_t count : {size_t{4}, size_t{0}})
+      for (const bool buffers : {true, false}) {
+        const size_t item_size = count == 0 ? 8 : 0;
+        const void* from = buffers ? out : nullptr;
+        void* to = buffers ? in : nullptr;
+        for (const auto how : all) lci::allreduce_x(from, to, count, item_size, add).algorithm(how).runtime(rt)();
+        for (const auto how : scattering)
+          lci::reduce_scatter_x(from, to, count, item_size, add).algorithm(how).runtime(rt)();
+        lci::reduce_x(from, to, count, item_size, add, env.size - 1).runtime(rt)();
+        lci::scan_x(from, to, count, item_size, add).runtime(rt)();
+      }
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(in[i], 5 + i);
+  });
+}
+
 TEST_CASE("collectives with a completion object proceed while their caller does other work", "[coll]") {
   on_ranks([](rank_env& env) {
     constexpr int n = 20;

@@ -10,5 +10,6 @@ int main() {
   (void)lci::alloc_sync();                            // leak 2
   (void)lci::register_memory(memory, sizeof memory);  // leak 3
   (void)lci::alloc_matching_engine();                 // leak 4
+  (void)lci::alloc_symmetric(4096);                   // leak 5
   lci::g_runtime_fina();
 }

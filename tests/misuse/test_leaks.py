@@ -21,8 +21,9 @@ def report(check):
 class Leaks(unittest.TestCase):
     def test_each_leak_is_reported_and_freed_objects_are_not(self):
         told = report("1")
-        self.assertEqual(len(told), 4, told)
-        for operation in ("alloc_cq", "alloc_sync", "register_memory", "alloc_matching_engine"):
+        self.assertEqual(len(told), 5, told)
+        for operation in ("alloc_cq", "alloc_sync", "register_memory", "alloc_matching_engine",
+                          "alloc_symmetric"):
             self.assertEqual(sum(f"the object from {operation}," in line for line in told), 1, told)
         self.assertTrue(any("named 'a queue'" in line for line in told), told)
 

@@ -25,10 +25,10 @@ int for_each_allocation(F f) {
   return n;
 }
 
-/// Makes progress on one rank while the allocation after `good` ones fails. Returns how often a failure of a peer was
-/// reported.
-int progress_without_memory(lci::runtime_t rt, lci::device_t device, long good, int rounds = 300) {
-  const failing_memory once(0, good, 1);
+/// Makes progress on one rank while the `bad` allocations after `good` ones fail. Returns how often a failure of a peer
+/// was reported.
+int progress_without_memory(lci::runtime_t rt, lci::device_t device, long good, int rounds = 300, long bad = 1) {
+  const failing_memory some(0, good, bad);
   int reported = 0;
   for (int i = 0; i < rounds; ++i) {
     try {
@@ -141,6 +141,38 @@ TEST_CASE("all operations with a peer end when it fails while there is no memory
     }
   });
   CHECK(n > 0);
+}
+
+TEST_CASE(
+    "all operations with a peer end when it fails while there is no memory for long, and its failure is reported") {
+  for (const long good : {0, 1, 2, 3}) {
+    INFO("after " << good << " allocations");
+    small_job job(2);
+    char in[8];
+    const std::string out(50'000, 'x');
+    std::array<lci::comp_t, 6> syncs;
+    for (lci::comp_t& sync : syncs) sync = lci::alloc_sync_x().runtime(job[0])();
+    for (size_t i = 0; i < 5; ++i)
+      REQUIRE(lci::post_recv_x(1, in, sizeof in, 5, syncs[i]).runtime(job[0])().is_posted());
+    REQUIRE(lci::post_send_x(1, out.data(), out.size(), 5, syncs[5]).runtime(job[0])().is_posted());
+    lci::network::sim::world::current()->kill(1);
+    const auto device = lci::get_default_device_x().runtime(job[0])();
+    const int reported = progress_without_memory(job[0], device, good, 20, failing_memory::for_ever);
+    CHECK(reported + progress_without_memory(job[0], device, failing_memory::for_ever) == 1);
+    for (lci::comp_t& sync : syncs) {
+      lci::status_t s;
+      CHECK(lci::sync_test_x(sync, &s).runtime(job[0])());
+      CHECK(s.error.errorcode == lci::errorcode_t::fatal);
+      lci::free_comp_x(&sync).runtime(job[0])();
+    }
+    CHECK(lci::test_drained_x().runtime(job[0])().is_done());
+    for (int i = 0; i < 300; ++i) {
+      try {
+        (void)lci::progress_x().runtime(job[1])();
+      } catch (const lci::peer_failure_error&) {
+      }
+    }
+  }
 }
 
 TEST_CASE("operations that wait for a device end when it is freed while there is no memory") {

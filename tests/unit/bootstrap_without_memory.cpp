@@ -1,15 +1,20 @@
-// The threads of a tcp bootstrap wait for memory; without it they end the connections, not the process.
+// Bootstraps wait for memory where other ranks count on them; without it they end their sessions, not the process.
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
 #include <string>
 #include <thread>
 
 #include "lci/errors.hpp"
 #include "lib/base/memory.hpp"
+#include "lib/bootstrap/job_file.hpp"
+#include "lib/bootstrap/session.hpp"
 #include "lib/bootstrap/tcp_client.hpp"
 #include "lib/bootstrap/tcp_key.hpp"
 #include "lib/bootstrap/tcp_root.hpp"
@@ -85,4 +90,49 @@ TEST_CASE("the root of a tcp bootstrap without memory closes its connections") {
     while (recv(s.ours.get(), end.data(), end.size(), 0) > 0) continue;  // the welcome comes first
   }
   CHECK(failing_memory::failures() == lci::memory_tries);
+}
+
+TEST_CASE("a session without memory ends if a request was sent and its answer not read") {
+  using lci::network::session;
+  const auto run_short_of_memory = [](session& s, bool within_exchange, bool answered) {
+    s.run("get", [&] {
+      if (within_exchange) s.begin_exchange();
+      if (answered) s.end_exchange();
+      throw std::bad_alloc();
+    });
+  };
+  {
+    session whole("test");
+    CHECK_THROWS_AS(run_short_of_memory(whole, false, false), std::bad_alloc);
+    CHECK_THROWS_AS(run_short_of_memory(whole, true, true), std::bad_alloc);
+    CHECK(whole.usable());
+    CHECK_THROWS_AS(run_short_of_memory(whole, true, false), std::bad_alloc);
+    CHECK_FALSE(whole.usable());
+    try {
+      whole.run("fence", [] {});
+      FAIL("run() did not throw");
+    } catch (const lci::bootstrap_error& e) {
+      CHECK(std::string(e.what()).find("has failed before: no memory") != std::string::npos);
+    }
+  }
+  CHECK_THROWS_AS(session("test"), lci::bootstrap_error);
+  session::allow_another();
+}
+
+TEST_CASE("a rank that has no memory at first shares its data through a job file once") {
+  std::string folder = (std::filesystem::temp_directory_path() / "lci-job-file-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  {
+    lci::network::job_file job(folder + "/ranks", 1, 10);
+    const std::string data(large, 'x');
+    std::string got;
+    {
+      const failing_memory some(large, 0, 5);
+      got = job.share(data);
+      CHECK(failing_memory::failures() == 5);
+    }
+    CHECK(got == data);
+    CHECK(job.share("y") == "y");
+  }
+  std::filesystem::remove_all(folder);
 }

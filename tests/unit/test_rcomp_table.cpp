@@ -70,6 +70,29 @@ TEST_CASE("remote completions: a deregistered handle is stale, and its index is 
   CHECK_THROWS_AS(table.remove(second), lci::invalid_argument_error);
 }
 
+TEST_CASE("remote completions: an object may be freed before it is deregistered, which counts once") {
+  rcomp_table table(0);
+  nothing a, b;
+  const lci::rcomp_t first = table.add(&a), second = table.add(&a);
+  rcomp_table::end_all_of(&a);
+  CHECK(table.lookup(first) == nullptr);
+  const lci::rcomp_t reused = table.add(&b);
+  CHECK(reused == first + generation);
+  table.remove(first);
+  table.remove(second);
+  CHECK_THROWS_AS(table.remove(first), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.remove(second), lci::invalid_argument_error);
+  CHECK(table.lookup(reused) == &b);
+  // All generations later the handle names another registration, which ends when it is deregistered.
+  rcomp_table::end_all_of(&b);
+  lci::rcomp_t again = 0;
+  while ((again = table.add(&a)) != reused) table.remove(again);
+  CHECK(table.lookup(reused) == &a);
+  table.remove(reused);
+  CHECK(table.lookup(reused) == nullptr);
+  CHECK_THROWS_AS(table.remove(reused), lci::invalid_argument_error);
+}
+
 TEST_CASE("remote completions: ranks that register in one order agree, whatever the order of deregistrations") {
   rcomp_table at_one_rank, at_another;
   nothing a;

@@ -23,9 +23,9 @@ namespace lci {
 /// device uses that of the scheduler, the only one that the scheduler makes progress on.
 class scheduler final : private detail::task_queue {
  public:
-  /// `device` empty: the default runtime's default one.
-  explicit scheduler(device_t device = device_t()) : queue_(alloc_cq()) {
-    this->device = device;
+  /// `with` empty: the default runtime's default one.
+  explicit scheduler(device_t with = device_t()) : queue_(alloc_cq()) {
+    device = with;
     ended = queue_;
   }
   /// Frees tasks that have not begun. Leaks tasks that have begun and not ended, with what they own, since the

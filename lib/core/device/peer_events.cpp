@@ -1,6 +1,7 @@
 // What a device does when a peer fails, leaves, or frees its device: it ends the operations that wait for the peer.
 #include <exception>
 #include <functional>
+#include <new>
 #include <utility>
 
 #include "lib/core/device/close_device.hpp"
@@ -92,7 +93,12 @@ void device::on_operation_failure(void* context, int peer) {
 }
 
 void device::on_device_end(int peer) {
-  note_device_end(*this, peer, wire::has_ended);
+  try {
+    note_device_end(*this, peer, wire::has_ended);
+  } catch (const std::bad_alloc&) {
+    // Its end is reported once. Operations with a failed peer end, and later posts to it are refused.
+    return on_peer_failure(peer, "it has freed its device, and there was no memory to note that");
+  }
   answer_unexpected(*this, peer);
   std::exception_ptr thrown = end_answers(*this, peer, failure::cancelled);
   end_queued(*this, peer, thrown);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
@@ -26,17 +27,33 @@ LCI_COLD void log_exception(const std::exception_ptr& thrown) {
 
 }  // namespace
 
-peer_failures::peer_failures(runtime& rt) : rt_(rt), n_ranks_(rt.size()), look_(rt.external_peers != nullptr) {}
+peer_failures::peer_failures(runtime& rt) : rt_(rt), n_ranks_(rt.size()), look_(rt.external_peers != nullptr) {
+  failures_.reserve(static_cast<size_t>(std::clamp(n_ranks_, 16, 64)));
+}
+
+std::string peer_failures::text_of(const peer_failure& failure) const {
+  std::string text = "rank " + std::to_string(failure.peer);
+  if (failure.peer >= n_ranks_) text += ", a peer outside of the job,";
+  return text + " has failed" + (failure.reason.empty() ? "" : ": ") + failure.reason;
+}
+
+// The network reports a failure once, and operations wait for it. Within the reserved space it needs no memory.
+void peer_failures::record(int peer, const char* reason, bool report) {
+  peer_failure failure{peer, {}, report};
+  try {
+    failure.reason = reason;
+  } catch (const std::bad_alloc&) {
+    // The report says less then.
+  }
+  insist_on_memory([&] { failures_.push_back(std::move(failure)); });
+}
 
 bool peer_failures::add(int peer, const char* reason, bool report) {
   {
     std::lock_guard guard(mutex_);
     for (const peer_failure& known : failures_)
       if (known.peer == peer) return false;
-    // The network reports it once.
-    insist_on_memory([&] {
-      failures_.push_back({peer, "rank " + std::to_string(peer) + " has failed: " + reason, report});
-    });
+    record(peer, reason, report);
   }
   any_rank_.store(true, std::memory_order_seq_cst);
   look_.store(true, std::memory_order_seq_cst);  // see open_gate()
@@ -46,13 +63,9 @@ bool peer_failures::add(int peer, const char* reason, bool report) {
 
 void peer_failures::add_external(int peer) {
   std::lock_guard guard(mutex_);
-  insist_on_memory([&] {
-    failures_.push_back({peer,
-                         "rank " + std::to_string(peer) +
-                             ", a peer outside of the job, has failed: its process has ended without a close "
-                             "notification, or its host does not answer; disconnect() frees the id",
-                         true});
-  });
+  record(peer,
+         "its process has ended without a close notification, or its host does not answer; disconnect() frees the id",
+         true);
   unreported_.store(true, std::memory_order_release);
 }
 
@@ -132,7 +145,7 @@ void peer_failures::throw_if_failed(int peer) const {
   if (!any_rank_.load(std::memory_order_relaxed)) return;
   std::lock_guard guard(mutex_);
   for (const peer_failure& failure : failures_)
-    if (failure.peer == peer) throw peer_failure_error(peer, failure.what);
+    if (failure.peer == peer) throw peer_failure_error(peer, text_of(failure));
 }
 
 void peer_failures::throw_fatal(int peer) const {
@@ -167,7 +180,7 @@ void peer_failures::throw_next() {
   }
   const auto at = next();
   if (at == failures_.end()) return;
-  const peer_failure_error failure(at->peer, at->what);  // without memory, a later call reports it
+  const peer_failure_error failure(at->peer, text_of(*at));  // without memory, a later call reports it
   at->to_report = false;
   at->reported = true;
   // Failures of peers outside of the job are dropped once reported: many such peers may come and die.

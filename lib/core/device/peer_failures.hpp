@@ -78,11 +78,13 @@ class peer_failures {
  private:
   struct peer_failure {
     int peer;
-    std::string what;
-    bool to_report;  // by a later progress()
+    std::string reason;  // empty if there was no memory for it
+    bool to_report;      // by a later progress()
     bool reported = false;
   };
 
+  void record(int peer, const char* reason, bool report);  // under mutex_
+  std::string text_of(const peer_failure& failure) const;
   LCI_COLD void throw_if_failed(int peer) const;
   LCI_COLD void throw_why(const status_t& status) const;
   LCI_COLD void throw_next();

@@ -1,6 +1,7 @@
 #include "lib/core/runtime/process.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 
 #include "lci/operations.hpp"
@@ -13,8 +14,18 @@ namespace lci::core {
 namespace {
 
 std::mutex process_mutex;
-int n_initialized = 0;  // under process_mutex
+int n_initialized[2] = {};  // by initializer; under process_mutex
 std::atomic<int> process_rank{-1}, process_size{-1};
+
+// --- under process_mutex ---
+
+int& count_of(initializer who) { return n_initialized[static_cast<size_t>(who)]; }
+bool is_initialized() { return n_initialized[0] + n_initialized[1] > 0; }
+
+void forget_rank() {
+  process_rank.store(-1, std::memory_order_relaxed);
+  process_size.store(-1, std::memory_order_relaxed);
+}
 
 void learn_rank(const runtime_attr_t& attr, const net_context_attr_t& net_attr) {
   const network::fabric& fabric = network::choose_fabric(net_attr);
@@ -27,24 +38,23 @@ void learn_rank(const runtime_attr_t& attr, const net_context_attr_t& net_attr) 
 
 }  // namespace
 
-void initialize_process(const runtime_attr_t& attr, const net_context_attr_t& net_attr) {
+void initialize_process(initializer who, const runtime_attr_t& attr, const net_context_attr_t& net_attr) {
   std::lock_guard guard(process_mutex);
-  if (n_initialized == 0) learn_rank(attr, net_attr);
-  ++n_initialized;  // after learn_rank(), which may throw
+  if (!is_initialized()) learn_rank(attr, net_attr);
+  ++count_of(who);  // after learn_rank(), which may throw
 }
 
-void finalize_process() {
+void finalize_process(initializer who) {
   std::lock_guard guard(process_mutex);
-  if (n_initialized == 0 || --n_initialized > 0) return;
-  process_rank.store(-1, std::memory_order_relaxed);
-  process_size.store(-1, std::memory_order_relaxed);
+  if (count_of(who) == 0) return;
+  --count_of(who);
+  if (!is_initialized()) forget_rank();
 }
 
 void forget_process() {
   std::lock_guard guard(process_mutex);
-  n_initialized = 0;
-  process_rank.store(-1, std::memory_order_relaxed);
-  process_size.store(-1, std::memory_order_relaxed);
+  for (int& n : n_initialized) n = 0;
+  forget_rank();
 }
 
 int rank_of_process() { return process_rank.load(std::memory_order_relaxed); }
@@ -56,12 +66,12 @@ namespace lci {
 
 void detail::global_initialize(uint64_t layout_of_the_program) {
   require_layout(layout_of_the_program);
-  core::initialize_process(default_runtime_attr(), default_net_context_attr());
+  core::initialize_process(core::initializer::program, default_runtime_attr(), default_net_context_attr());
 }
 
 void global_finalize() {
   if (watched_for(process_was_forked)) return;  // destructors of a forked child may call this
-  core::finalize_process();
+  core::finalize_process(core::initializer::program);
 }
 
 }  // namespace lci

@@ -113,11 +113,14 @@ rcomp_table::slot* rcomp_table::next_slot() {
   return std::exchange(first_free_, first_free_->next_free);
 }
 
-rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
+rcomp_table::slot* rcomp_table::slot_of(rcomp_t rcomp) const {
   const uint32_t index = rcomp & index_mask;
-  if (index == 0 || index >= size_) return nullptr;
-  slot* s = slots_.get(index);
-  return s->next == rcomp ? s : nullptr;
+  return index == 0 || index >= size_ ? nullptr : slots_.get(index);
+}
+
+rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
+  slot* s = slot_of(rcomp);
+  return s != nullptr && s->next == rcomp ? s : nullptr;
 }
 
 rcomp_table::delivery rcomp_table::delivery_of(comp_impl_t* comp, const allocator_base_t* allocator) {
@@ -133,6 +136,7 @@ rcomp_table::delivery rcomp_table::delivery_of(comp_impl_t* comp, const allocato
 
 void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator) {
   all_registrations().add(comp, {this, s->next});
+  if (s->ended == s->next) s->ended = 0;  // generations wrap
   s->use = slot::state::registered;
   const delivery small = delivery_of(comp, allocator);
   s->to.store(small.to, std::memory_order_release);              // R4: pairs with A4 in small()
@@ -183,8 +187,13 @@ rcomp_t rcomp_table::reserve(rcomp_t n) {
 
 void rcomp_table::remove(rcomp_t rcomp) {
   std::lock_guard guard(mutex_);
-  slot* s = find(rcomp);
-  if (!s || s->use == slot::state::free)
+  slot* s = slot_of(rcomp);
+  const bool current = s != nullptr && s->next == rcomp && s->use != slot::state::free;
+  if (!current && s != nullptr && rcomp != 0 && s->ended == rcomp) {
+    s->ended = 0;
+    return;
+  }
+  if (!current)
     throw_invalid("deregister_rcomp", "rcomp", std::to_string(rcomp), "a registered or reserved handle",
                   "each can be deregistered once");
   if (s->use == slot::state::registered)
@@ -196,7 +205,9 @@ void rcomp_table::remove_of(const comp_impl_t* comp, rcomp_t rcomp) {
   std::lock_guard guard(mutex_);
   slot* s = find(rcomp);
   // Another thread may have deregistered it and registered another object under its handle.
-  if (s != nullptr && s->use == slot::state::registered && s->comp.load(std::memory_order_relaxed) == comp) clear(s);
+  if (s == nullptr || s->use != slot::state::registered || s->comp.load(std::memory_order_relaxed) != comp) return;
+  s->ended = rcomp;
+  clear(s);
 }
 
 void rcomp_table::clear(slot* s) {

@@ -58,6 +58,7 @@ class rcomp_table {
     std::atomic<void*> to{nullptr};               // of `delivery`
     std::atomic<rcomp_t> rcomp{0};                // 0: invalid; as a handle it leads to a null object
     rcomp_t next = 0;                             // under mutex_: the current handle, or the next one if free
+    rcomp_t ended = 0;  // under mutex_: the handle of the last registration that ended because its object was freed
     enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
     slot* next_free = nullptr;                                                    // under mutex_
   };
@@ -109,8 +110,9 @@ class rcomp_table {
   void add_reserved(comp_impl_t* comp, rcomp_t rcomp, allocator_base_t* allocator = nullptr);
   /// The first of `n` consecutive handles.
   rcomp_t reserve(rcomp_t n);
-  /// Ends a registration or a reservation; the slot's next handle differs. Throws
-  /// invalid_argument_error if `rcomp` is neither.
+  /// Ends a registration or a reservation; the slot's next handle differs. Does nothing, once, if the object was freed
+  /// before: programs free an object and deregister it in either order. Throws invalid_argument_error if `rcomp` is
+  /// none of these.
   void remove(rcomp_t rcomp);
   /// remove(), unless `comp` is no longer the object that is registered there.
   void remove_of(const comp_impl_t* comp, rcomp_t rcomp);
@@ -118,11 +120,12 @@ class rcomp_table {
   static void end_all_of(const comp_impl_t* comp);
 
  private:
-  slot* fresh();                    // under mutex_
-  void add_free(slot* s);           // under mutex_
-  slot* next_slot();                // under mutex_
-  void clear(slot* s);              // under mutex_
-  slot* find(rcomp_t rcomp) const;  // under mutex_; null if `rcomp` is not the slot's current handle
+  slot* fresh();                       // under mutex_
+  void add_free(slot* s);              // under mutex_
+  slot* next_slot();                   // under mutex_
+  void clear(slot* s);                 // under mutex_
+  slot* slot_of(rcomp_t rcomp) const;  // under mutex_; null if there is none
+  slot* find(rcomp_t rcomp) const;     // under mutex_; null if `rcomp` is not the slot's current handle
   static delivery delivery_of(comp_impl_t* comp, const allocator_base_t* allocator);
   void publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator);
 

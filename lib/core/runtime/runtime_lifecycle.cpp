@@ -172,12 +172,12 @@ runtime_t g_runtime_init(g_runtime_init_args& a) {
     return rt;
   }
   const net_context_attr_t net_attr = net_attr_of(a.device_name);
-  initialize_process(a.attr, net_attr);
+  initialize_process(initializer::default_runtime, a.attr, net_attr);
   runtime_t rt;
   try {
     rt = start("g_runtime_init", a.attr, net_attr);
   } catch (...) {
-    finalize_process();
+    finalize_process(initializer::default_runtime);
     throw;
   }
   g_default_runtime.store(rt.p_impl, std::memory_order_release);
@@ -199,7 +199,7 @@ void g_runtime_fina(g_runtime_fina_args&) {
   }
   stop("g_runtime_fina", rt);
   g_default_users = 0;
-  finalize_process();
+  finalize_process(initializer::default_runtime);
 }
 
 runtime_t get_g_runtime(get_g_runtime_args&) { return g_default_runtime.load(std::memory_order_acquire); }

@@ -1,5 +1,7 @@
 // Checks of arguments, with the codes that programs know since 2000.
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "lib/layers/armci/api.hpp"
 
@@ -83,6 +85,10 @@ void check(const context& c, const armci_giov_t* list, int n, int proc, addition
     if (v.bytes < 1) throw error(FAIL3, field("bytes") + " = " + std::to_string(v.bytes) + ", but must be 1 or more");
     if (v.ptr_array_len < 1)
       throw error(FAIL4, field("ptr_array_len") + " = " + std::to_string(v.ptr_array_len) + ", but must be 1 or more");
+    for (const auto& [name, addresses] :
+         {std::pair("src_ptr_array", v.src_ptr_array), std::pair("dst_ptr_array", v.dst_ptr_array)})
+      if (const auto at = std::find(addresses, addresses + v.ptr_array_len, nullptr); at != addresses + v.ptr_array_len)
+        throw error(FAIL2, field(name) + "[" + std::to_string(at - addresses) + "] is NULL, but must be an address");
     check_elements(static_cast<size_t>(v.bytes), field("bytes").c_str(), what);
   }
 }

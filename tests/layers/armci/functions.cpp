@@ -8,6 +8,7 @@
 #include <cmath>
 #include <complex>
 #include <numeric>
+#include <utility>
 
 #include "tests/layers/armci/functions.hpp"
 
@@ -382,6 +383,26 @@ void codes() {
   v.ptr_array_len = 0;
   EXPECT_EQ(ARMCI_GetV(&v, 1, 0), -4);
   v.ptr_array_len = 1;
+  // An address that is missing in a list: nothing of any list is copied.
+  void* holes[3] = {q, nullptr, q + 4};
+  void* whole[3] = {x, x + 4, x + 8};
+  armci_giov_t lists[2] = {v, v};
+  lists[1].ptr_array_len = 3;
+  lists[1].src_ptr_array = whole;
+  lists[1].dst_ptr_array = holes;
+  x[0] = 'x';
+  if (me == 0) q[0] = 'q';
+  int unit = 1;
+  EXPECT_EQ(ARMCI_PutV(lists, 2, 0), -2);
+  EXPECT_EQ(ARMCI_NbPutV(lists, 2, 0, nullptr), -2);
+  EXPECT_EQ(ARMCI_AccV(ARMCI_ACC_INT, &unit, lists, 2, 0), -2);
+  if (me == 0) EXPECT_EQ(q[0], 'q');
+  lists[0].src_ptr_array = dst;
+  lists[0].dst_ptr_array = src;
+  std::swap(lists[1].src_ptr_array, lists[1].dst_ptr_array);
+  EXPECT_EQ(ARMCI_GetV(lists, 2, 0), -2);
+  EXPECT_EQ(ARMCI_NbGetV(lists, 2, 0, nullptr), -2);
+  EXPECT_EQ(x[0], 'x');
   EXPECT_EQ(ARMCI_PutV(&v, 0, 0), -1);
   EXPECT_EQ(ARMCI_PutV(&v, 1, n), -5);
   long old = 0;
