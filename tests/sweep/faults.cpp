@@ -46,6 +46,7 @@ constexpr named_errno errnos[] = {
     NAMED(ETIMEDOUT),
 #undef NAMED
     {"FI_ETOOSMALL", 257}, {"FI_EOVERRUN", 268},  // of rdma/fi_errno.h
+    {"PART", partly},
 };
 
 struct plan {

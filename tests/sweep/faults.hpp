@@ -5,7 +5,8 @@ namespace sweep {
 
 /// Reads from LCI_TEST_SWEEP which calls fail: "alloc:17" (the 17th allocation), "alloc:17+8" (that one and the
 /// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). "~2" after the errno makes the next two
-/// allocations of the same thread fail, too. A "!" at the end allows the fault to break the connection with the peer.
+/// allocations of the same thread fail, too. The errno PART makes a call of send(), sendmsg(), recv() or recvmsg()
+/// transfer half of its bytes. A "!" at the end allows the fault to break the connection with the peer.
 /// Without the variable calls are only counted. Exits with a message if it is malformed.
 void read_plan();
 bool may_cost_peers();
@@ -58,6 +59,7 @@ enum class call {
 #define SWEEP_UNCHECKED __attribute__((no_sanitize("address")))
 #define SWEEP_API __attribute__((visibility("default")))  // called by a library that wraps another one
 
+constexpr int partly = 100'000;  // the errno PART
 /// Counts a call. Returns the errno with which it must fail, or 0 if the real function is to be called.
 SWEEP_API SWEEP_UNCHECKED int count(call which);
 /// Adds `more` to the number of a library's objects that are alive.

@@ -26,10 +26,10 @@ PASSING = {
     "accept4": NO_DESCRIPTOR + named("ECONNABORTED", "ENOBUFS", "EINTR"),
     "getsockopt": named("ENOMEM"),
     "setsockopt": named("ENOMEM", "ENOPROTOOPT"),
-    "send": named("EINTR", "EAGAIN", "ENOBUFS", "ENOMEM"),
-    "sendmsg": named("EINTR", "EAGAIN", "ENOBUFS", "ENOMEM"),
-    "recv": named("EINTR", "EAGAIN", "ENOMEM"),
-    "recvmsg": named("EINTR", "EAGAIN", "ENOMEM"),
+    "send": named("EINTR", "EAGAIN", "ENOBUFS", "ENOMEM", "PART", "PART~3"),
+    "sendmsg": named("EINTR", "EAGAIN", "ENOBUFS", "ENOMEM", "PART", "PART~3"),
+    "recv": named("EINTR", "EAGAIN", "ENOMEM", "PART"),
+    "recvmsg": named("EINTR", "EAGAIN", "ENOMEM", "PART"),
     "read": named("EINTR", "EAGAIN"),
     "write": named("EINTR", "EAGAIN"),
     "poll": named("EINTR", "ENOMEM"),
@@ -54,10 +54,10 @@ AT_START = {
     "getsockname": named("ENOBUFS"),
     "getpeername": named("ENOTCONN"),
     "socketpair": NO_DESCRIPTOR,
-    "send": named("EPIPE", "ECONNRESET", "EINTR", "EAGAIN", "ENOMEM"),
-    "sendmsg": named("EPIPE", "ECONNRESET", "EINTR", "EAGAIN", "ENOMEM"),
-    "recv": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT", "ENOMEM"),
-    "recvmsg": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT", "ENOMEM"),
+    "send": named("EPIPE", "ECONNRESET", "EINTR", "EAGAIN", "ENOMEM", "PART", "PART~30"),
+    "sendmsg": named("EPIPE", "ECONNRESET", "EINTR", "EAGAIN", "ENOMEM", "PART", "PART~30"),
+    "recv": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT", "ENOMEM", "PART"),
+    "recvmsg": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT", "ENOMEM", "PART"),
     "read": named("EINTR", "ENOMEM"),
     "write": named("EINTR", "EPIPE", "ENOSPC"),
     "epoll_create1": NO_DESCRIPTOR + NO_MEMORY,
@@ -77,8 +77,9 @@ AT_START = {
 
 # Errors that break a connection after the start: the peer has failed at both ends, or the connection is made anew.
 FATAL = {
-    "send": named("EPIPE", "ECONNRESET"),
-    "sendmsg": named("EPIPE", "ECONNRESET"),
+    # A message that was sent in part, while there is no memory for its rest: more than memory_tries of lib/base/memory.hpp.
+    "send": named("EPIPE", "ECONNRESET", "PART~30!"),
+    "sendmsg": named("EPIPE", "ECONNRESET", "PART~30!"),
     "recv": named("ECONNRESET", "ETIMEDOUT"),
     "recvmsg": named("ECONNRESET", "ETIMEDOUT"),
 }

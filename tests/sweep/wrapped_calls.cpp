@@ -14,6 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdarg>
 #include <cstddef>
@@ -33,6 +35,37 @@ bool fails(sweep::call which) {
   if (error != 0) errno = error;
   return error != 0;
 }
+
+/// As fails(), for a call that may also transfer a part of its bytes.
+bool fails(sweep::call which, bool& part) {
+  const int error = sweep::count(which);
+  part = error == sweep::partly;
+  if (error != 0) errno = error;
+  return error != 0 && !part;
+}
+
+size_t half(size_t size) { return size > 1 ? size / 2 : size; }
+
+/// The same message with half of its bytes.
+struct first_half {
+  explicit first_half(const msghdr& whole) : message(whole) {
+    size_t all = 0;
+    for (size_t i = 0; i < whole.msg_iovlen; ++i) all += whole.msg_iov[i].iov_len;
+    size_t left = half(all), n = 0;
+    for (; n < whole.msg_iovlen && n < pieces.size() && left > 0; ++n) {
+      pieces[n] = whole.msg_iov[n];
+      pieces[n].iov_len = std::min(pieces[n].iov_len, left);
+      left -= pieces[n].iov_len;
+    }
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = n;
+  }
+  first_half(const first_half&) = delete;
+  first_half& operator=(const first_half&) = delete;
+
+  std::array<iovec, 64> pieces{};
+  msghdr message;
+};
 
 /// The call for a number of syscall(); `end` if it is not counted.
 sweep::call call_of(long number) {
@@ -74,10 +107,6 @@ WRAPPED(setsockopt, setsockopt, int, (int fd, int level, int name, const void* v
         (fd, level, name, value, size))
 WRAPPED(socketpair, socketpair, int, (int domain, int type, int protocol, int* fds), (domain, type, protocol, fds))
 WRAPPED(shutdown, shutdown, int, (int fd, int how) noexcept, (fd, how))
-WRAPPED(send, send, ssize_t, (int fd, const void* data, size_t size, int flags), (fd, data, size, flags))
-WRAPPED(sendmsg, sendmsg, ssize_t, (int fd, const msghdr* message, int flags), (fd, message, flags))
-WRAPPED(recv, recv, ssize_t, (int fd, void* data, size_t size, int flags), (fd, data, size, flags))
-WRAPPED(recvmsg, recvmsg, ssize_t, (int fd, msghdr* message, int flags), (fd, message, flags))
 WRAPPED(read, read, ssize_t, (int fd, void* data, size_t size), (fd, data, size))
 WRAPPED(write, write, ssize_t, (int fd, const void* data, size_t size), (fd, data, size))
 WRAPPED(poll, poll, int, (pollfd * fds, nfds_t n, int timeout), (fds, n, timeout))
@@ -105,6 +134,38 @@ WRAPPED(process_vm_writev, process_vm_writev, ssize_t,
         (pid, here, n_here, there, n_there, flags))
 WRAPPED(getrandom, getrandom, ssize_t, (void* data, size_t size, unsigned flags), (data, size, flags))
 #undef WRAPPED
+
+// Calls that may transfer a part of their bytes.
+
+ssize_t send(int fd, const void* data, size_t size, int flags) {
+  static auto* const real = behind<ssize_t(int, const void*, size_t, int)>("send");
+  bool part = false;
+  if (fails(sweep::call::send, part)) return -1;
+  return real(fd, data, part ? half(size) : size, flags);
+}
+
+ssize_t recv(int fd, void* data, size_t size, int flags) {
+  static auto* const real = behind<ssize_t(int, void*, size_t, int)>("recv");
+  bool part = false;
+  if (fails(sweep::call::recv, part)) return -1;
+  return real(fd, data, part ? half(size) : size, flags);
+}
+
+ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  static auto* const real = behind<ssize_t(int, const msghdr*, int)>("sendmsg");
+  bool part = false;
+  if (fails(sweep::call::sendmsg, part)) return -1;
+  const first_half some(*message);
+  return real(fd, part ? &some.message : message, flags);
+}
+
+ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  static auto* const real = behind<ssize_t(int, msghdr*, int)>("recvmsg");
+  bool part = false;
+  if (fails(sweep::call::recvmsg, part)) return -1;
+  first_half some(*message);
+  return real(fd, part ? &some.message : message, flags);
+}
 
 void* mmap64(void* at, size_t size, int protection, int flags, int fd, off64_t offset) {
   static auto* const real = behind<void*(void*, size_t, int, int, int, off64_t)>("mmap64");
