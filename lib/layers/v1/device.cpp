@@ -7,7 +7,6 @@
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/direct.hpp"
 #include "lib/layers/v1/errors.hpp"
-#include "lib/layers/v1/vectors.hpp"
 #include "lib/layers/v1/world.hpp"
 
 using namespace v1;
@@ -114,7 +113,6 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
       throw lci::resource_error("the device has " + std::to_string(max_endpoints_of_device) +
                                 " endpoints, more are not possible: free some, or use another device");
     device->next_endpoint = n + 1;
-    e->serial = device->n_endpoints_made++;
     all[n] = e.get();
     ++w.n_endpoints;
     e->id = device->number << endpoint_bits | n;
@@ -125,13 +123,7 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
   e->direct_receives = direct_receives_of(*e);
   e->direct_sends = direct_sends_of(*e);
   record_created(e.get());
-  try {
-    if (LCI_UNLIKELY(detail::checks) && LCI_UR_ENDPOINT != nullptr) announce_matching(*e);
-    w.ports.add(e.get());  // delivers messages that were earlier, and throws if one of them differs in matching
-  } catch (...) {
-    end_endpoint(w, e.release());
-    throw;
-  }
+  w.ports.add(e.get());
   return e.release();
 }
 

@@ -297,27 +297,7 @@ void handle_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step
   if (m.head.signals != 0) deliver_signal(receiver_of(ep, m.head.receiver, s), s, delivered);
 }
 
-void compare_matching(const LCI_endpoint_s& ep, int rank, const step_head& theirs) {
-  const auto ours = static_cast<uint32_t>(ep.properties.match);
-  if (!detail::checks || theirs.id != ep.serial || theirs.accepted == ours) return;
-  const auto name = [](uint32_t match) { return match == LCI_MATCH_TAG ? "tag" : "rank and tag"; };
-  throw lci::invalid_argument_error("endpoint " + std::to_string(ep.serial) + " of a device matches by " + name(ours) +
-                                    " at this rank, but by " + name(theirs.accepted) + " at rank " +
-                                    std::to_string(rank) +
-                                    ", so messages between them find no receive: create endpoints with the same "
-                                    "LCI_plist_set_match_type() at all ranks");
-}
-
 }  // namespace
-
-void v1::announce_matching(LCI_endpoint_s& endpoint) {
-  step_head head;
-  head.what = step::matching;
-  head.accepted = static_cast<uint32_t>(endpoint.properties.match);
-  head.id = endpoint.serial;
-  for (int rank = 0; rank < LCI_NUM_PROCESSES; ++rank)
-    if (rank != LCI_RANK) post_step(endpoint, rank, 0, head);
-}
 
 void v1::handle_step(LCI_endpoint_s& ep, const lci::status_t& s) {
   arrived_step m;
@@ -338,8 +318,6 @@ void v1::handle_step(LCI_endpoint_s& ep, const lci::status_t& s) {
       if (issued_vector* v = the_world().awaited.take(m.head.id, s.rank))
         v->answered(m.head.accepted != 0, m.piggy_back, m.head.piggy_back);
       return;
-    case step::matching:
-      return compare_matching(ep, s.rank, m.head);
     case step::send:
       break;
   }

@@ -25,14 +25,13 @@ enum class step : uint32_t {
   placed,   ///< the long buffers of a put are in the target's memory
   fetch,    ///< the long buffers of a get have been read
   fetched,  ///< the piggy-back data of a get
-  matching  ///< in the checking mode: by which criteria the sender's endpoint matches
 };
 
 /// The beginning of a step. `count` lengths of 8 bytes follow in a `send` and a `put`, then the piggy-back data.
 struct step_head {
   step what = step::answer;
-  uint32_t accepted = 0;  ///< of an `answer`: whether the receives are posted; of `matching`: LCI_match_t
-  uint64_t id = 0;        ///< of the operation that waits for the answer, chosen by its rank; of `matching`: ep.serial
+  uint32_t accepted = 0;  ///< of an `answer`: whether the receives are posted
+  uint64_t id = 0;        ///< of the operation that waits for the answer; chosen by its rank
   uint64_t address = 0;   ///< of a `placed` and a `fetch`: address of the piggy-back data at the target
   uint32_t receiver = 0;  ///< the target's completion object; 0: the default one
   uint32_t signals = 0;   ///< whether the step signals `receiver`

@@ -19,9 +19,6 @@ LCI_error_t put_vector(LCI_endpoint_s& ep, const LCI_iovec_t& iovec, LCI_data_ty
 
 /// Handles a step that has arrived for this endpoint. Throws if it is malformed or names no completion object.
 void handle_step(LCI_endpoint_s& endpoint, const lci::status_t& status);
-/// In the checking mode: tells the other ranks by which criteria a new endpoint matches, so that they report a
-/// difference.
-void announce_matching(LCI_endpoint_s& endpoint);
 
 /// Ends, as failed, the operations that wait for an answer of a rank that has failed. Allocates nothing.
 void end_vectors_of(int rank) noexcept;

@@ -41,7 +41,6 @@ struct LCI_device_s {
   std::atomic<uint32_t> in_progress{0};   ///< threads inside LCI_progress(), in the checking mode
   unsigned number = 0;                    ///< below max_devices
   unsigned next_endpoint = 0;             ///< where the search for a free number begins; under the world's mutex
-  uint64_t n_endpoints_made = 0;          ///< under the world's mutex
   std::vector<LCI_endpoint_t> endpoints;  ///< by number, null if there is none; under the world's mutex
 };
 
@@ -51,7 +50,6 @@ struct LCI_endpoint_s {
   uint32_t id_bits = 0;  ///< of tags
   uint32_t id = 0;
   uint32_t counts = 0;  ///< counts_offset(id)
-  uint64_t serial = 0;  ///< how many endpoints the device had before
   /// Counts of messages when the endpoint was created: those of earlier endpoints with the same id, whose messages need
   /// not all have been received.
   v1::totals counted_before;
