@@ -68,10 +68,10 @@ TEST_CASE("a range that was registered with a device ends with the device") {
   auto first = lci::alloc_device_x().runtime(rt)();
   auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(rt).device(first)();
   const lci::rmr_t rmr = lci::get_rmr_x(mr).runtime(rt)();
-  CHECK(first.p_impl->ranges.find(rmr.opaque_rkey, address, memory.size()) == memory.data());
+  CHECK(first.p_impl->ranges.find(rmr.opaque_rkey, address, memory.size(), true) == memory.data());
   lci::free_device_x(&first).runtime(rt)();
   auto second = lci::alloc_device_x().runtime(rt)();
-  CHECK(second.p_impl->ranges.find(rmr.opaque_rkey, address, memory.size()) == nullptr);
+  CHECK(second.p_impl->ranges.find(rmr.opaque_rkey, address, memory.size(), true) == nullptr);
   lci::deregister_memory_x(&mr).runtime(rt)();
   lci::free_device_x(&second).runtime(rt)();
   lci::free_runtime(&rt);
