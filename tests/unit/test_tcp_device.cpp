@@ -172,7 +172,8 @@ TEST_CASE("an access to memory that is not registered ends the connection, or is
     p.say(put_frame(at, key, std::string(size, 'p')));
     p.until([&] { return !p.sink.failures.empty(); });
     CHECK(p.sink.failures ==
-          std::vector<std::string>{"1tcp: it writes to memory that is not registered here, or not mapped any more"});
+          std::vector<std::string>{
+              "1tcp: it writes to memory that is not registered here, read-only, or not mapped any more"});
     CHECK(memory == std::string(1000, '-'));
     char none;
     p.until([&] { return recv(p.peer.get(), &none, 1, MSG_DONTWAIT) == 0; });  // the connection is closed
