@@ -134,6 +134,7 @@ void free_a_registered_object() {
   char b[8] = {};
   (void)lci::post_am(0, b, 8, lci::COMP_NULL, rcomp);
   for (int i = 0; i < 100; ++i) lci::progress();
+  expect(refusal([&] { lci::deregister_rcomp(rcomp); }).empty(), "an object may be freed before it is deregistered");
   expect(!refusal([&] { lci::deregister_rcomp(rcomp); }).empty(), "freeing a registered object ends its registration");
   const lci::rcomp_t next = lci::register_rcomp(other);
   (void)lci::post_am(0, b, 8, lci::COMP_NULL, next);
