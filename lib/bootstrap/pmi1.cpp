@@ -294,7 +294,7 @@ class pmi1_bootstrap final : public bootstrap {
     return reply;
   }
 
-  /// Want of memory is waited for: a session whose answer stays unread is broken.
+  /// Waits for memory if there is none: a session whose answer stays unread is broken.
   message read_reply(const char* expected) {
     const std::string line = channel_->receive();
     std::string why;

@@ -37,7 +37,7 @@ class pushes_in_order {
 /// The shard that a thread pushes to, and pops from first.
 struct shard_by_thread {
   unsigned operator()() const { return LCI_UNLIKELY(detail::tls_in_order) ? 0 : static_cast<unsigned>(thread_index()); }
-  /// The same without a call; negative in a thread that has no index yet.
+  /// The shard, without a call of another function; negative in a thread that has no index yet.
   int if_known() const { return LCI_UNLIKELY(detail::tls_in_order) ? 0 : thread_index_if_known(); }
 };
 

@@ -26,10 +26,6 @@ MISTAKES = {
         "lci::post_send(1, buffer, 8, 0, comp);",
         "lci::post_send(1, buffer, 8, 0, device);",
         r"could not convert|no viable conversion|no known conversion"),
-    "an untyped pointer as completion object": (
-        "lci::post_send(1, buffer, 8, 0, comp);",
-        "lci::post_send(1, buffer, 8, 0, buffer);",
-        r"invalid conversion|could not convert|no viable conversion|no known conversion"),
     "a missing positional argument of a function": (
         "lci::post_am(1, buffer, 8, comp, 1);",
         "lci::post_am(1, buffer, 8, comp);",

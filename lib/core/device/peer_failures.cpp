@@ -43,7 +43,7 @@ void peer_failures::record(int peer, const char* reason, bool report) {
   try {
     failure.reason = reason;
   } catch (const std::bad_alloc&) {
-    // The report says less then.
+    // The report then names the rank only.
   }
   insist_on_memory([&] { failures_.push_back(std::move(failure)); });
 }

@@ -13,7 +13,7 @@ namespace lci::core {
 /// last one is removed.
 class registered_ranges {
  public:
-  /// `read_only`: peers may not write. For a key that is not shared.
+  /// `read_only`: peers may not write. Only for a key that no other registration shares.
   void add(uint64_t rkey, uint64_t base, uint64_t size, bool read_only = false);
   void remove(uint64_t rkey);
   /// The address if [addr, addr+size) was registered under `rkey`, and peers may do this with it; else null.

@@ -22,7 +22,7 @@ void record_freed(LCI_endpoint_t endpoint);
 void record_freed(LCI_plist_t plist);
 void record_freed(LCI_segment_t segment);
 void record_freed(LCIX_collective_t collective);
-/// The same for memory that the library has allocated for the program. It may be null.
+/// Record memory that the library allocates for the program, or gets back. It may be null.
 void record_allocated(const void* memory);
 void record_returned(const void* memory);
 
