@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lci/config.hpp"
 #include "lib/base/loaded_library.hpp"
 
 namespace lci::network::ofi {
@@ -14,7 +15,7 @@ namespace {
 /// Bytes of the longest message that devices send, unless the program sets another packet size: longer data goes by
 /// remote access.
 size_t longest_usual_message() {
-  constexpr size_t usual = 8192;
+  constexpr size_t usual = LCI_PACKET_SIZE_DEFAULT;
   const char* asked = std::getenv("LCI_ATTR_PACKET_SIZE");
   return std::max(usual, asked == nullptr ? 0 : static_cast<size_t>(std::strtoull(asked, nullptr, 10)));
 }
