@@ -42,8 +42,8 @@ class session {
   void begin_exchange() { in_exchange_ = true; }
   void end_exchange() { in_exchange_ = false; }
 
-  /// Runs one operation. A bootstrap_error in it breaks the session, and so does any exception within an exchange: the
-  /// rest of that would be taken for a part of the next one.
+  /// Runs one operation. A bootstrap_error in it breaks the session, and so does any exception within an exchange, since
+  /// the next exchange would read the unread rest of this one as its own answer.
   template <class F>
   void run(const char* operation, F&& body) {
     const std::string who = std::string(kind_) + " bootstrap (" + where_ + ", rank " + known(rank_) + " of " +

@@ -87,7 +87,7 @@ class segmented_queue {
   };
 
   // A push in two steps, for a caller that goes on to push() if the first one returns null.
-  /// The cell of the next item, which the caller must fill at once; null if the last segment has none left.
+  /// Returns the cell of the next item, which the caller must fill at once, or null if the last segment is used up.
   cell* claim() {
     segment* s = last_.load(std::memory_order_acquire);  // A5
     // Tickets beyond N are unused, which is harmless: each thread takes at most two in each life of a

@@ -18,7 +18,7 @@ class region_table {
   /// Adds a range under a given key, which another network of the runtime has assigned to it.
   void add_as(uint64_t key, void* base, size_t size);
   void remove(uint64_t key);
-  /// From now on, find() refuses writes to the range.
+  /// Makes find() refuse writes to the range.
   void make_read_only(uint64_t key);
   /// Returns the address if all of [address, address + size) is registered under the key, and peers may do this with it;
   /// else null. In the checking mode also null if the range is no longer mapped.

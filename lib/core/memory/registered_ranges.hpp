@@ -16,7 +16,7 @@ class registered_ranges {
   /// `read_only`: peers may not write. Only for a key that no other registration shares.
   void add(uint64_t rkey, uint64_t base, uint64_t size, bool read_only = false);
   void remove(uint64_t rkey);
-  /// The address if [addr, addr+size) was registered under `rkey`, and peers may do this with it; else null.
+  /// Returns `addr` if [addr, addr+size) is registered under `rkey`, and may be written if `writes`; else null.
   void* find(uint64_t rkey, uint64_t addr, uint64_t size, bool writes);
 
  private:

@@ -40,7 +40,7 @@ class argument_fetch {
   argument_fetch(std::atomic<uint32_t>& operations, fetch_budget& budget) : operations_(operations), budget_(budget) {}
 
   /// Reads the payload of the source's request: the size of the arguments, their checksum and the caller's serialized
-  /// memory handle. HG_PROTOCOL_ERROR if it is damaged, and the codes of fetch_budget::take().
+  /// memory handle. Returns HG_PROTOCOL_ERROR if it is damaged, or what fetch_budget::take() returns.
   hg_return_t open(na_class_t* na, na_addr_t source, const char* payload, size_t size);
   /// Bytes of the arguments. After open().
   size_t arguments() const { return size_; }

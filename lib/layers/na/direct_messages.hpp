@@ -29,7 +29,7 @@ namespace na {
 ///
 /// Both sides count a peer's unanswered calls. The sender counts a call before it posts it, and an answer when it
 /// arrives. The receiver counts a call when it arrives, and its answer before it posts it, so its number never exceeds
-/// the sender's: a peer whose calls exceed what this class accepts has ignored that number, and is disconnected.
+/// the sender's. So a peer with more unanswered calls than this class accepts has ignored the bound; it is disconnected.
 class direct_messages final : public lci::comp_impl_t {
  public:
   explicit direct_messages(na_class& c);

@@ -30,8 +30,8 @@ inline LCI_error_t guarded(const char* function, F&& f) noexcept {
 /// Sleeps for a millisecond, in which other threads may free memory.
 [[gnu::cold, gnu::noinline]] void await_memory() noexcept;
 
-/// Returns f(). Repeats it up to 20 times, like the core, if it throws for want of memory; then it must have had no
-/// effect. For a message that has arrived, whose loss would make ranks wait for ever.
+/// Returns f(). Calls it up to 20 times, as the core does, while it throws std::bad_alloc, which it must do without any
+/// effect. For messages that have arrived, whose loss would make ranks wait for ever.
 template <class F>
 inline decltype(auto) insist(F&& f) {
   for (int n = 1; n < 20; ++n) {

@@ -383,7 +383,7 @@ void codes() {
   v.ptr_array_len = 0;
   EXPECT_EQ(ARMCI_GetV(&v, 1, 0), -4);
   v.ptr_array_len = 1;
-  // An address that is missing in a list: nothing of any list is copied.
+  // If one address in a list is null, ARMCI copies nothing of any list.
   void* holes[3] = {q, nullptr, q + 4};
   void* whole[3] = {x, x + 4, x + 8};
   armci_giov_t lists[2] = {v, v};

@@ -21,7 +21,7 @@ int serve_nobody() {
 
 hg_return_t run_hold(hg_handle_t) { return HG_SUCCESS; }
 
-/// Also executes the function "hold", which never answers.
+/// Serves the usual functions, and "hold", which never answers.
 int serve_and_hold() {
   const hg h(url, true, true);
   REQUIRE(MERCURY_REGISTER("hold", text_t, void, run_hold) != 0);

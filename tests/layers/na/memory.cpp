@@ -225,7 +225,7 @@ class client {
   na_mem_handle_t many_ = nullptr, constant_ = nullptr, pieces_ = nullptr, whole_ = nullptr;
 };
 
-/// A handle names its process: with the address of another one it is refused, whatever is at its addresses there.
+/// NA refuses a memory handle that is used with the address of another process than the one that made it.
 void handles_of_another_process() {
   const network owner("tcp", true), other("tcp", true), net("tcp");
   std::string memory(100, 'm'), mine(100, '-');

@@ -55,8 +55,8 @@ class stranger {
     std::free(s.buffer);
     REQUIRE(answer.what == introduction::kind::accepted);
   }
-  /// Sends as often as possible until the server has disconnected this process. Reads nothing but, after a while without
-  /// room, that.
+  /// Sends as often as possible until the server has disconnected this process. Reads nothing until sends have found no
+  /// room for a while; then it reads only to notice the disconnection.
   void send_until_disconnected(channel to, const void* bytes, size_t size) {
     constexpr int long_without_room = 1000;
     const double end = test::now() + 60;
