@@ -149,10 +149,15 @@ TEST_CASE("a description may be freed while a transfer of it is under way", "[me
   CHECK(right);
 }
 
-TEST_CASE("an allocation of more than all memory returns NULL, and one of nothing is freed", "[memory]") {
+TEST_CASE("an allocation of nothing is freed", "[memory]") {
+  job j;
+  CCS_free(CCS_malloc(0));
+}
+
+TEST_CASE("an allocation of more than all memory returns NULL", "[memory]") {
+  if (lci_test::sanitized) LCI_SKIP("sanitizers end a program that asks for so much");
   job j;
   for (const size_t size : {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 4, size_t{1} << 60}) CHECK(CCS_malloc(size) == nullptr);
-  CCS_free(CCS_malloc(0));
 }
 
 TEST_CASE("a fence waits for the puts to one node, a fence of all nodes for all puts", "[memory]") {
