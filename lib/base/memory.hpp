@@ -1,8 +1,6 @@
 // Handling of allocation failures.
 #pragma once
 
-#include <time.h>
-
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +9,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/base/insist_on_memory.hpp"
 
 namespace lci {
 
@@ -36,29 +35,7 @@ decltype(auto) with_memory_errors(const char* operation, F f) {
   }
 }
 
-/// Number of attempts of an allocation that can't be left to a later retry, for example for a message that has arrived
-/// and must be stored. One millisecond passes between two attempts, in which other code may free memory.
-constexpr int memory_tries = 20;
 /// Whether a system call failed with this errno because the kernel had no memory: the call may succeed later.
 inline bool lacks_memory(int error) { return error == ENOMEM || error == ENOBUFS; }
-
-/// Sleeps for the time between two attempts.
-LCI_COLD inline void await_memory() {
-  const timespec a_millisecond{0, 1000000};
-  nanosleep(&a_millisecond, nullptr);
-}
-
-/// Calls f() until it does not throw `Shortage`, at most memory_tries times. The last call may throw it.
-template <class Shortage = std::bad_alloc, class F>
-decltype(auto) insist_on_memory(F f) {
-  for (int n = 1; n < memory_tries; ++n) {
-    try {
-      return f();
-    } catch (const Shortage&) {
-    }
-    await_memory();
-  }
-  return f();
-}
 
 }  // namespace lci

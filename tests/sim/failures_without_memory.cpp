@@ -44,6 +44,41 @@ int progress_without_memory(lci::runtime_t rt, long good) {
   return progress_without_memory(rt, lci::get_default_device_x().runtime(rt)(), good);
 }
 
+/// Two ranks, of which rank 1 has failed. Rank 0 has posted five receives from it and a send to it.
+class job_with_failed_peer {
+ public:
+  job_with_failed_peer() {
+    for (lci::comp_t& sync : syncs_) sync = lci::alloc_sync_x().runtime(survivor())();
+    for (size_t i = 0; i < 5; ++i)
+      REQUIRE(lci::post_recv_x(1, in_, sizeof in_, 5, syncs_[i]).runtime(survivor())().is_posted());
+    REQUIRE(lci::post_send_x(1, out_.data(), out_.size(), 5, syncs_[5]).runtime(survivor())().is_posted());
+    lci::network::sim::world::current()->kill(1);
+  }
+  lci::runtime_t survivor() { return job_[0]; }
+  /// Checks that all operations have ended with an error.
+  void expect_failures() {
+    for (lci::comp_t& sync : syncs_) {
+      lci::status_t s;
+      CHECK(lci::sync_test_x(sync, &s).runtime(survivor())());
+      CHECK(s.error.errorcode == lci::errorcode_t::fatal);
+      lci::free_comp_x(&sync).runtime(survivor())();
+    }
+    CHECK(lci::test_drained_x().runtime(survivor())().is_done());
+    for (int i = 0; i < 300; ++i) {
+      try {
+        (void)lci::progress_x().runtime(job_[1])();
+      } catch (const lci::peer_failure_error&) {
+      }
+    }
+  }
+
+ private:
+  small_job job_{2};
+  char in_[8];
+  const std::string out_ = std::string(50'000, 'x');
+  std::array<lci::comp_t, 6> syncs_;
+};
+
 }  // namespace
 
 TEST_CASE("a post with a deadline that throws for lack of memory has posted nothing") {
@@ -116,29 +151,9 @@ TEST_CASE("large active messages that wait for the receive window arrive, also i
 
 TEST_CASE("all operations with a peer end when it fails while there is no memory, and its failure is reported") {
   const int n = for_each_allocation([](long good) {
-    small_job job(2);
-    char in[8];
-    const std::string out(50'000, 'x');
-    std::array<lci::comp_t, 6> syncs;
-    for (lci::comp_t& sync : syncs) sync = lci::alloc_sync_x().runtime(job[0])();
-    for (size_t i = 0; i < 5; ++i)
-      REQUIRE(lci::post_recv_x(1, in, sizeof in, 5, syncs[i]).runtime(job[0])().is_posted());
-    REQUIRE(lci::post_send_x(1, out.data(), out.size(), 5, syncs[5]).runtime(job[0])().is_posted());
-    lci::network::sim::world::current()->kill(1);
-    CHECK(progress_without_memory(job[0], good) == 1);
-    for (lci::comp_t& sync : syncs) {
-      lci::status_t s;
-      CHECK(lci::sync_test_x(sync, &s).runtime(job[0])());
-      CHECK(s.error.errorcode == lci::errorcode_t::fatal);
-      lci::free_comp_x(&sync).runtime(job[0])();
-    }
-    CHECK(lci::test_drained_x().runtime(job[0])().is_done());
-    for (int i = 0; i < 300; ++i) {
-      try {
-        (void)lci::progress_x().runtime(job[1])();
-      } catch (const lci::peer_failure_error&) {
-      }
-    }
+    job_with_failed_peer job;
+    CHECK(progress_without_memory(job.survivor(), good) == 1);
+    job.expect_failures();
   });
   CHECK(n > 0);
 }
@@ -147,31 +162,11 @@ TEST_CASE(
     "all operations with a peer end when it fails while there is no memory for long, and its failure is reported") {
   for (const long good : {0, 1, 2, 3}) {
     INFO("after " << good << " allocations");
-    small_job job(2);
-    char in[8];
-    const std::string out(50'000, 'x');
-    std::array<lci::comp_t, 6> syncs;
-    for (lci::comp_t& sync : syncs) sync = lci::alloc_sync_x().runtime(job[0])();
-    for (size_t i = 0; i < 5; ++i)
-      REQUIRE(lci::post_recv_x(1, in, sizeof in, 5, syncs[i]).runtime(job[0])().is_posted());
-    REQUIRE(lci::post_send_x(1, out.data(), out.size(), 5, syncs[5]).runtime(job[0])().is_posted());
-    lci::network::sim::world::current()->kill(1);
-    const auto device = lci::get_default_device_x().runtime(job[0])();
-    const int reported = progress_without_memory(job[0], device, good, 20, failing_memory::for_ever);
-    CHECK(reported + progress_without_memory(job[0], device, failing_memory::for_ever) == 1);
-    for (lci::comp_t& sync : syncs) {
-      lci::status_t s;
-      CHECK(lci::sync_test_x(sync, &s).runtime(job[0])());
-      CHECK(s.error.errorcode == lci::errorcode_t::fatal);
-      lci::free_comp_x(&sync).runtime(job[0])();
-    }
-    CHECK(lci::test_drained_x().runtime(job[0])().is_done());
-    for (int i = 0; i < 300; ++i) {
-      try {
-        (void)lci::progress_x().runtime(job[1])();
-      } catch (const lci::peer_failure_error&) {
-      }
-    }
+    job_with_failed_peer job;
+    const auto device = lci::get_default_device_x().runtime(job.survivor())();
+    const int reported = progress_without_memory(job.survivor(), device, good, 20, failing_memory::for_ever);
+    CHECK(reported + progress_without_memory(job.survivor(), device, failing_memory::for_ever) == 1);
+    job.expect_failures();
   }
 }
 

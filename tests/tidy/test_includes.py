@@ -16,7 +16,8 @@ RULES = {
                           "lib/core/device/in_progress.hpp", "lib/core/device/kept_exceptions.hpp", "generated/"),
     # Of the blocks below the core those that are headers: liblci shows none of their functions.
     "lib/layers": PUBLIC + ("lib/base/copy_large.hpp", "lib/base/cpu.hpp", "lib/base/error_line.hpp",
-                            "lib/base/own_counter.hpp", "lib/base/quiet_thread.hpp", "lib/concurrent/"),
+                            "lib/base/insist_on_memory.hpp", "lib/base/own_counter.hpp", "lib/base/quiet_thread.hpp",
+                            "lib/concurrent/"),
     "lib/tools": PUBLIC + ("lib/base/", "network/fabric.hpp", "lib/bootstrap/"),
     "lib/bootstrap": PUBLIC + ("lib/base/",),
     "lib/tools/lcirun": PUBLIC + ("lib/base/", "lib/bootstrap/"),

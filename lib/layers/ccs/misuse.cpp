@@ -1,7 +1,5 @@
 #include "lib/layers/ccs/misuse.hpp"
 
-#include <time.h>
-
 #include <cstdarg>
 #include <cstdlib>
 #include <new>
@@ -24,11 +22,11 @@ void fail(const char* function, const char* format, ...) noexcept {
   va_start(arguments, format);
   lci::print_error_line("ccs", function, format, arguments);
   va_end(arguments);
-  for (int n = 0; n < memory_tries; ++n) {
+  for (int n = 0; n < lci::memory_tries; ++n) {
     try {
       lci::abort_x(1).message("an error in CCS")();
     } catch (...) {
-      await_memory();
+      lci::await_memory();
     }
   }
   std::_Exit(1);  // the launcher then ends the other processes
@@ -44,11 +42,6 @@ void fail_by_exception(const char* function) noexcept {
   } catch (...) {
     fail(function, "an exception of an unknown class left a handler or callback");
   }
-}
-
-void await_memory() noexcept {
-  constexpr timespec a_millisecond{0, 1000000};
-  (void)nanosleep(&a_millisecond, nullptr);
 }
 
 }  // namespace ccs

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "lci/errors.hpp"
+#include "lib/base/insist_on_memory.hpp"
 
 namespace ccs {
 
@@ -21,27 +22,21 @@ namespace ccs {
 /// Ends the job for the exception that is being handled.
 [[noreturn, gnu::cold, gnu::noinline]] void fail_by_exception(const char* function) noexcept;
 
-/// Sleeps for a millisecond, in which other threads may free memory.
-[[gnu::cold, gnu::noinline]] void await_memory() noexcept;
-/// Number of attempts, one millisecond apart, of an action that can't be refused. The core makes as many for messages
-/// that have arrived.
-constexpr int memory_tries = 20;
-
 /// Returns f(). Calls f() again if it throws for want of memory; then it must have had no effect. Ends the job after
-/// `memory_tries` attempts, or if f() throws anything else. For actions whose failure can't be reported to a caller.
+/// lci::memory_tries attempts, or if f() throws anything else. For actions whose failure can't be reported to a caller.
 template <class F>
 decltype(auto) insist(const char* function, F&& f) noexcept {
   for (int n = 1;; ++n) {
     try {
       return f();
     } catch (const std::bad_alloc&) {
-      if (n == memory_tries) fail_by_exception(function);
+      if (n == lci::memory_tries) fail_by_exception(function);
     } catch (const lci::resource_error&) {
-      if (n == memory_tries) fail_by_exception(function);
+      if (n == lci::memory_tries) fail_by_exception(function);
     } catch (...) {
       fail_by_exception(function);
     }
-    await_memory();
+    lci::await_memory();
   }
 }
 

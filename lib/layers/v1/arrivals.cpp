@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
@@ -166,9 +167,9 @@ bool arrival_ports::keep(port::role role, const lci::status_t& s) {
   const bool is_signal = role == port::role::in_place && arrival_of(s.tag) == arrival::signal;
   if ((role == port::role::in_place && !is_signal) || role == port::role::steps) {
     const auto* from = static_cast<const std::byte*>(s.buffer);
-    insist([&] { e.data.assign(from, from + s.size); });
+    lci::insist_on_memory([&] { e.data.assign(from, from + s.size); });
   }
-  insist([&] { early_.push_back(std::move(e)); });
+  lci::insist_on_memory([&] { early_.push_back(std::move(e)); });
   return true;
 }
 

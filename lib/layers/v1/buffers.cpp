@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
 
@@ -19,7 +20,7 @@ bool v1::is_packet(const void* address) { return lci::is_upacket_x(address).runt
 LCI_mbuffer_t v1::make_medium(size_t size) {
   void* memory = take_packet();
   if (LCI_UNLIKELY(memory == nullptr)) {
-    memory = insist([] {
+    memory = lci::insist_on_memory([] {
       void* const ordinary =
           std::malloc(static_cast<size_t>(LCI_MEDIUM_SIZE));  // all of a medium buffer is its owner's
       if (ordinary == nullptr) throw std::bad_alloc();

@@ -1,7 +1,5 @@
 #include "lib/layers/v1/errors.hpp"
 
-#include <time.h>
-
 #include <cstdarg>
 #include <new>
 
@@ -32,11 +30,6 @@ LCI_error_t fail_by_exception(const char* function) noexcept {
   } catch (...) {
     return fail(function, "a handler has thrown something that is no std::exception");
   }
-}
-
-void await_memory() noexcept {
-  constexpr timespec a_millisecond{0, 1000000};
-  (void)nanosleep(&a_millisecond, nullptr);
 }
 
 }  // namespace v1

@@ -3,8 +3,6 @@
 
 #include <lci.h>
 
-#include <new>
-
 #include <lci.hpp>
 
 #include "lib/base/cpu.hpp"
@@ -25,23 +23,6 @@ inline LCI_error_t guarded(const char* function, F&& f) noexcept {
   } catch (...) {
     return fail_by_exception(function);
   }
-}
-
-/// Sleeps for a millisecond, in which other threads may free memory.
-[[gnu::cold, gnu::noinline]] void await_memory() noexcept;
-
-/// Returns f(). Calls it up to 20 times, as the core does, while it throws std::bad_alloc, which it must do without any
-/// effect. For messages that have arrived, whose loss would make ranks wait for ever.
-template <class F>
-inline decltype(auto) insist(F&& f) {
-  for (int n = 1; n < 20; ++n) {
-    try {
-      return f();
-    } catch (const std::bad_alloc&) {
-    }
-    await_memory();
-  }
-  return f();
 }
 
 /// For posts whose operation has no completion to wait for, or whose completion will be signalled.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/messages.hpp"
@@ -79,14 +80,14 @@ class incoming final : public unfinished {
     request_.data.iovec = given;
     request_.data.iovec.piggy_back.length = m.head.piggy_back;
     for (int i = 0; i < n; ++i) given.lbuffers[i].length = m.length(static_cast<size_t>(i));
-    insist([&] { buffers_.assign(given.lbuffers, given.lbuffers + n); });
+    lci::insist_on_memory([&] { buffers_.assign(given.lbuffers, given.lbuffers + n); });
     if (m.head.piggy_back > 0) std::memcpy(given.piggy_back.address, m.piggy_back, m.head.piggy_back);
   }
 
   /// Allocates all buffers. Returns false, and allocates nothing, if there is no memory.
   bool allocate_buffers(const arrived_step& m) {
     const size_t n = m.head.count;
-    insist([&] { buffers_.assign(n, LCI_lbuffer_t{nullptr, nullptr, 0}); });
+    lci::insist_on_memory([&] { buffers_.assign(n, LCI_lbuffer_t{nullptr, nullptr, 0}); });
     auto* array = static_cast<LCI_lbuffer_t*>(n > 0 ? std::malloc(n * sizeof(LCI_lbuffer_t)) : nullptr);
     void* piggy_back = m.head.piggy_back > 0 ? std::malloc(m.head.piggy_back) : nullptr;
     bool complete = (array != nullptr || n == 0) && (piggy_back != nullptr || m.head.piggy_back == 0);
@@ -194,7 +195,7 @@ void refuse(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, uint64_t id) {
 /// Without buffers of the program, they are allocated by malloc().
 void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const arrived_step& m, const LCI_iovec_t* given,
              void* user_context) {
-  auto in = insist([&] { return std::make_unique<incoming>(ep, to, rank, tag, user_context); });
+  auto in = lci::insist_on_memory([&] { return std::make_unique<incoming>(ep, to, rank, tag, user_context); });
   const bool allocates = given == nullptr || has_no_buffers(*given);
   try {
     if (allocates ? in->allocate_buffers(m) : (in->take_buffers(*given, m), true)) {
@@ -230,7 +231,7 @@ class vector_receive final : public unfinished {
     arrived_step m;
     if (flag_of(s) == LCI_OK && read(s, m) && m.head.what == step::send)
       return receive(ep_, to_, s.rank, tag_, m, &given_, user_context_);
-    insist([&] { return new incoming(ep_, to_, s.rank, tag_, user_context_); })->fail_now();
+    lci::insist_on_memory([&] { return new incoming(ep_, to_, s.rank, tag_, user_context_); })->fail_now();
   }
 
   void* const packet;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/vectors.hpp"
@@ -42,7 +43,8 @@ void step_packet::post(LCI_endpoint_s& ep, int rank, LCI_tag_t tag) {
 }
 
 void post_step(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, const step_head& head, const void* piggy_back) {
-  std::vector<std::byte> memory = insist([&] { return std::vector<std::byte>(sizeof head + head.piggy_back); });
+  std::vector<std::byte> memory =
+      lci::insist_on_memory([&] { return std::vector<std::byte>(sizeof head + head.piggy_back); });
   std::memcpy(memory.data(), &head, sizeof head);
   if (head.piggy_back > 0) std::memcpy(memory.data() + sizeof head, piggy_back, head.piggy_back);
   (void)lci::post_am_x(rank, memory.data(), memory.size(), lci::COMP_NULL, ep.ports->steps)
