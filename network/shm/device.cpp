@@ -97,7 +97,7 @@ errorcode_t device::inject_other_size(out_lane& lane, message_head head, const v
 errorcode_t device::inject_slowly(int peer, message_head head, const void* payload, size_t size) {
   out_lane* const lane = lane_of(thread_index(), peer);
   if (lane != nullptr && lane->has_room_alone() && size > out_lane::most_of_line &&
-      lane->push_large(&head, sizeof head, payload, size)) {
+      lane->push_large(&head, sizeof head, payload, size, entry_.idle_polls)) {
     after_send(*lane);
     return errorcode_t::done;
   }
@@ -128,7 +128,7 @@ inline errorcode_t device::push(out_lane& lane, const net_op& op, size_t size) {
   const size_t b_size = size - a.size;
   if (LCI_LIKELY(size <= slot_word::wide)) {
     lane.push_small(a.base, a.size, b.base, b_size);
-  } else if (!lane.push_large(a.base, a.size, b.base, b_size)) {
+  } else if (!lane.push_large(a.base, a.size, b.base, b_size, entry_.idle_polls)) {
     return no_room(lane, op.peer);
   }
   after_send(lane);

@@ -18,6 +18,7 @@
 #include "lib/base/ticks.hpp"
 #include "lib/concurrent/biased_lock.hpp"
 #include "network/fabric.hpp"
+#include "network/shm/fetch_choice.hpp"
 #include "network/shm/layout.hpp"
 
 namespace lci::network::shm {
@@ -115,8 +116,8 @@ class alignas(cache_line) out_lane {
     publish(at, slot_word::immediate | sizeof imm);
   }
 
-  /// A message through the byte ring. False if that has no space.
-  bool push_large(const void* a, size_t a_size, const void* b, size_t b_size) {
+  /// A message through the byte ring. False if that has no space. `idle_polls`: counts the sender's empty polls.
+  bool push_large(const void* a, size_t a_size, const void* b, size_t b_size, const std::atomic<uint32_t>& idle_polls) {
     const size_t size = a_size + b_size;
     const size_t room = (size + cache_line - 1) / cache_line * cache_line;
     size_t offset = data_tail_ & (data_size_ - 1);
@@ -136,7 +137,8 @@ class alignas(cache_line) out_lane {
     const ring_reference where{offset, data_tail_};
     std::memcpy(at.slot.payload(), &where, sizeof where);
     publish(at, slot_word::in_ring | static_cast<uint32_t>(size));
-    fetch_room(room);
+    if (room < fetch_choice::fewest || fetch_choice_.fetches(room, idle_polls.load(std::memory_order_relaxed)))
+      fetch_room(room);
     return true;
   }
 
@@ -182,8 +184,8 @@ class alignas(cache_line) out_lane {
 
  private:
   /// Fetches the lines of the byte ring that the next message of that size will be written to, as far as the receiver
-  /// is known to have given them back. They are in the receiver's cache. While this thread waits for an answer, that
-  /// costs nothing, and in a stream the next message would wait for them instead.
+  /// is known to have given them back. They are in the receiver's cache: the next message would wait for them. But they
+  /// come while the receiver fetches this message, which may take longer then.
   void fetch_room(size_t size) const {
     const size_t begin = data_tail_ & (data_size_ - 1);
     const size_t end = std::min({begin + size, begin + most_fetched, begin + (data_limit() - data_tail_), data_size_});
@@ -268,6 +270,7 @@ class alignas(cache_line) out_lane {
   uint64_t data_head_ = 0;
   uint64_t asked_at_ = 0, polled_at_ = 0;  // for receivers_attention(), like the next two
   uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0, their_answers_ = 0;
+  fetch_choice fetch_choice_;
   segment_view segment_;
   uint32_t index_;
 };

@@ -27,6 +27,7 @@ struct lane_pair {
   out_lane out{segment.view(), 0, segment.view().device(open_entry(segment.view(), 0)), false};
   in_lane in{segment.view(), 0, 1};
   std::vector<std::string> got;
+  std::atomic<uint32_t> idle_polls{0};
 
   int drain(int max = 1000) {
     return in.drain(
@@ -40,7 +41,7 @@ struct lane_pair {
     const char* const rest = message.data() + first;
     const size_t rest_size = message.size() - first;
     if (!out.has_room()) return false;
-    if (message.size() > slot_word::wide) return out.push_large(message.data(), first, rest, rest_size);
+    if (message.size() > slot_word::wide) return out.push_large(message.data(), first, rest, rest_size, idle_polls);
     if (rest_size == 0 || rest_size % 3 == 0) {
       out.push_small(message.data(), first, rest, rest_size);
       return true;

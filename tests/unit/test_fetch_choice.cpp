@@ -1,0 +1,69 @@
+// Whether a sender fetches the lines of its next message is decided by how long messages take.
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+
+#include "network/shm/fetch_choice.hpp"
+
+namespace {
+
+uint64_t fetch_clock = 0;
+uint64_t read_fetch_clock() { return fetch_clock; }
+
+/// A sender on a machine whose messages take so long, with and without the fetch.
+struct fetching_sender {
+  lci::network::shm::fetch_choice_by<read_fetch_clock> choice;
+  uint64_t fetched_takes = 100, other_takes = 100;
+  uint32_t idle_polls = 0;
+  bool waits = true;
+
+  /// Returns how many of `n` messages were fetched for.
+  int send(int n, size_t room = 4096) {
+    int fetched = 0;
+    for (int i = 0; i < n; ++i) {
+      idle_polls += waits ? 1 : 0;
+      const bool fetches = choice.fetches(room, idle_polls);
+      fetched += fetches ? 1 : 0;
+      fetch_clock += fetches ? fetched_takes : other_takes;
+    }
+    return fetched;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a sender that waits for answers fetches ahead unless that takes longer", "[fetch_choice]") {
+  fetching_sender sender;
+  sender.fetched_takes = 130;
+  sender.send(256);
+  CHECK(sender.send(10000) < 200);
+  sender.fetched_takes = 70;  // as after a move to another core
+  sender.send(5000);
+  CHECK(sender.send(10000) > 9800);
+}
+
+TEST_CASE("each power of two of the size has a choice of its own", "[fetch_choice]") {
+  fetching_sender sender;
+  sender.fetched_takes = 130;
+  sender.send(256, 2048);
+  CHECK(sender.send(1000, 4032) < 100);  // the same power as 2048
+  sender.fetched_takes = 70;
+  CHECK(sender.send(1000, 4096) > 900);
+}
+
+TEST_CASE("in a stream a sender always fetches ahead", "[fetch_choice]") {
+  fetching_sender sender;
+  sender.fetched_takes = 130;
+  sender.waits = false;
+  CHECK(sender.send(10000) == 10000);
+}
+
+TEST_CASE("a time until a message of another size is not measured", "[fetch_choice]") {
+  fetching_sender sender;
+  sender.fetched_takes = 130;
+  // Messages of two sizes alternate: no time between two of the same size is known.
+  int fetched = 0;
+  for (int i = 0; i < 1000; ++i) fetched += sender.send(1, i % 2 == 0 ? 2048 : 8192);
+  CHECK(fetched == 1000);
+  CHECK(sender.send(1000, 2048) < 100);
+}
