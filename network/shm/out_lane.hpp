@@ -256,7 +256,7 @@ class alignas(cache_line) out_lane {
 
   static constexpr uint64_t slots_ahead = 2;
   static constexpr size_t most_fetched = 16384;  // bytes
-  static inline const uint64_t recent = ticks_in(std::chrono::microseconds(8));
+  static inline const uint64_t recent = ticks_in(std::chrono::microseconds(16));
   static constexpr int looks = 24;  // each takes some 15 ns
 
   lane_header* shared_;

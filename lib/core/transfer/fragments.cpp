@@ -1,6 +1,8 @@
 // Pieces of transfers as messages, which the target copies: fragments of a rendezvous or of a get's data, and puts of
 // networks (or kernels) without remote access.
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <new>
 
@@ -14,7 +16,13 @@
 
 namespace lci::core {
 
-size_t piece_room(const device& d) { return d.eager_limit - sizeof(uint64_t) * 2; }
+size_t piece_room(const device& d) {
+  constexpr size_t body = sizeof(uint64_t) * 2;
+  constexpr size_t front = sizeof(wire::header) + body;
+  // Pieces that need no packet have a power of two of bytes, which divides the usual sizes without a rest.
+  const size_t injected = d.limits.max_inject > front ? std::bit_floor(d.limits.max_inject - front) : 0;
+  return std::max(injected, d.eager_limit - body);
+}
 
 uint64_t pieces_of(const device& d, uint64_t size) { return (size + piece_room(d) - 1) / piece_room(d); }
 
