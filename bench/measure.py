@@ -196,18 +196,24 @@ def described(m):
     return f"{text}, {m['memory_gib']} GiB, Linux {m['kernel']}"
 
 
+def processor():
+    """Its name. In virtual machines that is often short, so with the numbers that tell one generation from another."""
+    fields = {}
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    name = fields.get("model name", "unknown processor")
+    numbers = [f"{what} {fields[key]}" for what, key in (("family", "cpu family"), ("model", "model")) if key in fields]
+    return f"{name} ({', '.join(numbers)})" if numbers else name
+
+
 def machine(perf):
     """What figures depend on. `perf`: the program lci_perf, which measures how far apart two cores are."""
-    model = "unknown processor"
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = line.split(":", 1)[1].strip()
-            break
     memory = pathlib.Path("/proc/meminfo").read_text().split()[1]
     handoff = json.loads(subprocess.run([str(perf), "floor", "handoff", "--json"], text=True, capture_output=True,
                                         timeout=60, check=True).stdout)
     return {
-        "processor": model,
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "caches": caches(),
         # One way between two cores, median and range of the rounds of one launch.
