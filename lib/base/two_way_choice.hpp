@@ -17,6 +17,8 @@ class two_way_choice {
   /// has left them.
   static constexpr uint32_t run = 4, uncounted = 2;
   static constexpr uint8_t needed = 6, most_lost = 3;
+  /// Times of a trial that may be unknown.
+  static constexpr uint8_t most_unknown = 16;
   /// Actions from the begin of a trial to the begin of the next one: at first, and at most later.
   static constexpr uint32_t first_cycle = 256, longest_cycle = 4096;
 
@@ -35,28 +37,36 @@ class two_way_choice {
     (of_other ? times_of_other_ : times_) += time;
     if (of_other && n_ % run == 0) compare();
   }
-  /// The time of that action is unknown: the next one takes its place.
-  void took_unknown() { --n_; }
+  /// The time of that action is unknown: the next one takes its place. If that happens often, the trial ends.
+  void took_unknown() {
+    --n_;
+    if (++unknown_ == most_unknown) end_trial();
+  }
 
  private:
   void begin_cycle() {
     n_ = 0;
     if ((first_cycle << (2 * cycle_)) < longest_cycle) ++cycle_;
-    won_ = lost_ = 0;
+    won_ = lost_ = unknown_ = 0;
     is_over_ = false;
   }
   void compare() {
     ++(times_of_other_ < times_ ? won_ : lost_);
     times_ = times_of_other_ = 0;
-    is_over_ = won_ == needed || lost_ == most_lost;
     if (won_ == needed) best_ = !best_;
+    if (won_ == needed || lost_ == most_lost) end_trial();
+  }
+  void end_trial() {
+    times_ = times_of_other_ = 0;
+    is_over_ = true;
   }
 
   uint32_t n_ = 0;  // actions of this cycle
   float times_ = 0, times_of_other_ = 0;
   bool best_ = false;                       // the second way
   uint8_t cycle_ = 0, won_ = 0, lost_ = 0;  // comparisons won and lost by the other way
-  bool is_over_ = false;                    // the trial of this cycle
+  uint8_t unknown_ = 0;
+  bool is_over_ = false;  // the trial of this cycle
 };
 
 }  // namespace lci

@@ -65,5 +65,17 @@ TEST_CASE("a time until a message of another size is not measured", "[fetch_choi
   int fetched = 0;
   for (int i = 0; i < 1000; ++i) fetched += sender.send(1, i % 2 == 0 ? 2048 : 8192);
   CHECK(fetched == 1000);
+  sender.send(2000, 2048);
   CHECK(sender.send(1000, 2048) < 100);
+}
+
+TEST_CASE("a trial that gets no times any more ends", "[fetch_choice]") {
+  for (int before = 0; before < 40; ++before) {
+    fetching_sender sender;
+    sender.fetched_takes = 70;  // so that messages without the fetch belong to trials
+    sender.send(before, 2048);
+    int fetched = 0;
+    for (int i = 0; i < 1000; ++i) fetched += sender.send(1, i % 2 == 0 ? 2048 : 8192);
+    CHECK(fetched >= 1000 - 4 * 16);
+  }
 }
