@@ -65,8 +65,8 @@ class two_way_choice {
   float times_ = 0, times_of_other_ = 0;
   bool best_ = false;                       // the second way
   uint8_t cycle_ = 0, won_ = 0, lost_ = 0;  // comparisons won and lost by the other way
-  uint8_t unknown_ = 0;
-  bool is_over_ = false;  // the trial of this cycle
+  uint8_t unknown_ = 0;                     // times of the trial that were unknown
+  bool is_over_ = false;                    // the trial of this cycle has ended
 };
 
 }  // namespace lci

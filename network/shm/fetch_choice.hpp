@@ -13,10 +13,10 @@
 
 namespace lci::network::shm {
 
-/// For messages between which the sender polls in vain, it measures the time from one to the next, for each power of two
-/// of their size. Where a program computes between two messages, the choice is arbitrary, and matters little. In a
-/// stream the sender always fetches: there the time between two messages says nothing about that of the whole stream.
-/// Used by one thread at a time. `ticks` reads a clock.
+/// If the sender has polled in vain between two messages, it measures the time from one to the next, and compares times
+/// with and without the fetch, for each power of two of the size. If a program computes between its messages, what it
+/// chooses is arbitrary, and matters little. In a stream the sender always fetches: there the time between two messages
+/// says nothing about that of the whole stream. Used by one thread at a time. `ticks` reads a clock.
 template <uint64_t (*ticks)()>
 class fetch_choice_by {
  public:
