@@ -1,28 +1,30 @@
-// Which of two ways of doing something is faster here, by how long it took before.
+// Chooses the faster of two ways of doing something repeatedly, by measuring both.
 #pragma once
 
 #include <cstdint>
 
 namespace lci {
 
-/// Chooses between two ways for actions that take about the same time. From time to time it makes a trial: `run` actions
-/// go the present way, then `run` go the other way, it compares the times of these two runs, and repeats this. If the
-/// other way is faster in `needed` comparisons, it becomes the present way; if it is slower in `most_lost` comparisons
-/// before that, the trial ends. So one action that is interrupted can't decide a trial, a way that is always slower is
-/// used for 12 of `longest_cycle` actions, and later trials notice when conditions change, e.g. when the thread moves to
-/// another core. Not thread-safe.
+/// Chooses between two ways of doing similar actions, such as copies of about the same size. One of them is the present
+/// way. From time to time there is a trial: the caller does `run` actions the present way, then `run` the other way, and
+/// this class compares the total times of the two runs. That is repeated until the other way has been faster `needed`
+/// times, and becomes the present way, or slower `most_lost` times, and is not used until the next trial. So a single
+/// interrupted action can't decide a trial, a way that is always slower costs 12 of `longest_cycle` actions, and later
+/// trials notice when conditions change, for example when the thread moves to another core. Not thread-safe.
 class two_way_choice {
  public:
-  /// Actions of a run, and how many of them, the first ones, are not timed: they still find the caches as the other way
-  /// has left them.
+  /// `run`: actions of a run. `uncounted`: the first ones of them, which are not timed, as the caches still are in the
+  /// state in which the other way left them.
   static constexpr uint32_t run = 4, uncounted = 2;
   static constexpr uint8_t needed = 6, most_lost = 3;
-  /// Times of a trial that may be unknown.
+  /// A trial is abandoned after this many calls of took_unknown().
   static constexpr uint8_t most_unknown = 16;
-  /// Actions from the begin of a trial to the begin of the next one: at first, and at most later.
+  /// Number of actions between the starts of two trials: `first_cycle` after the first trial, then four times as many each
+  /// time, up to `longest_cycle`.
   static constexpr uint32_t first_cycle = 256, longest_cycle = 4096;
 
-  /// Whether the next action goes the second way. Without a trial that has decided otherwise it goes the first one.
+  /// Call before each action. Returns true if the caller should do it the second way, false for the first way, which is
+  /// the present way until a trial decides otherwise.
   bool next() {
     if (n_ == (first_cycle << (2 * cycle_))) begin_cycle();
     ++n_;

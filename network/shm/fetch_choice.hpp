@@ -1,4 +1,4 @@
-// Whether a sender fetches the lines of its next message ahead, by how long earlier messages took.
+// Decides by measurement whether a sender prefetches the ring memory of its next message (out_lane::fetch_room()).
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,22 @@
 
 namespace lci::network::shm {
 
-/// If the sender has polled in vain between two messages, it measures the time from one to the next, and compares times
-/// with and without the fetch, for each power of two of the size. If a program computes between its messages, what it
-/// chooses is arbitrary, and matters little. In a stream the sender always fetches: there the time between two messages
-/// says nothing about that of the whole stream. Used by one thread at a time. `ticks` reads a clock.
+/// Prefetching saves time on some processors and costs time on others, so a sender tries both. It does so where it waits
+/// for answers: where it has polled at least once without finding a message since its previous send. There it measures the
+/// time from one send to the next, with and without prefetching, separately for each power of two of the message size. If
+/// the program computes between sends, the result is arbitrary, but prefetching matters little then. A sender that does
+/// not wait (a stream) always prefetches: the time between its sends does not show how fast the stream is as a whole.
+///
+/// Used by one thread at a time. `ticks` is the clock, which tests replace.
 template <uint64_t (*ticks)()>
 class fetch_choice_by {
  public:
-  /// Bytes: after a smaller message the sender always fetches. That gains up to a fifth, or nothing.
+  /// Bytes of the smallest message for which this is measured. For smaller ones prefetching was never slower, so the
+  /// sender always prefetches.
   static constexpr size_t fewest = 1024;
 
-  /// Whether to fetch after this message of `room` bytes, at least `fewest`. `idle_polls`: number of the thread's empty
-  /// polls.
+  /// Call after each send of a message that takes `room` bytes of the ring, at least `fewest`. `idle_polls`: how many polls
+  /// of the sender's device have found nothing so far. Returns whether to prefetch for the next message.
   bool fetches(size_t room, uint32_t idle_polls) {
     const bool streams = idle_polls == idle_polls_before_;
     idle_polls_before_ = idle_polls;
@@ -41,7 +45,8 @@ class fetch_choice_by {
   }
 
  private:
-  /// `its`: the choice of the next message.
+  /// Called at the send after the measured one. `its`: the choice for that later send; null in a stream. The time counts
+  /// only if both sends use the same choice.
   void end_measurement(const two_way_choice* its) {
     if (measured_ == its)
       measured_->took(static_cast<float>(ticks() - since_));
@@ -53,8 +58,8 @@ class fetch_choice_by {
   static constexpr unsigned smallest = std::bit_width(fewest), n_powers = 5;  // the last: 16 KiB and more
   std::array<two_way_choice, n_powers> each_;
   uint32_t idle_polls_before_ = 0;
-  two_way_choice* measured_ = nullptr;  // that of the last message, if its time is wanted
-  uint64_t since_ = 0;                  // when that message was sent
+  two_way_choice* measured_ = nullptr;  // used by the previous send, if the time since then is to be measured
+  uint64_t since_ = 0;                  // when that send ended
 };
 
 using fetch_choice = fetch_choice_by<cpu_ticks>;

@@ -1,4 +1,4 @@
-// Whether a sender fetches the lines of its next message is decided by how long messages take.
+// A shared-memory sender prefetches the ring memory of its next message unless it has measured that this is slower.
 #include <catch2/catch.hpp>
 
 #include <cstdint>
@@ -10,14 +10,15 @@ namespace {
 uint64_t fetch_clock = 0;
 uint64_t read_fetch_clock() { return fetch_clock; }
 
-/// A sender on a machine whose messages take so long, with and without the fetch.
+/// A sender on a simulated machine: `fetched_takes` and `other_takes` are the ticks from one send to the next, with and
+/// without prefetching.
 struct fetching_sender {
   lci::network::shm::fetch_choice_by<read_fetch_clock> choice;
   uint64_t fetched_takes = 100, other_takes = 100;
   uint32_t idle_polls = 0;
   bool waits = true;
 
-  /// Returns how many of `n` messages were fetched for.
+  /// Sends `n` messages. Returns after how many of them the sender prefetched.
   int send(int n, size_t room = 4096) {
     int fetched = 0;
     for (int i = 0; i < n; ++i) {

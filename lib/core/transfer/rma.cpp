@@ -29,7 +29,7 @@ errorcode_t start_rma(device& d, operation* op) {
     return errorcode_t::posted;
   }
   if (!d.limits.rma) {
-    op->left.store(pieces_of(d, op->total), std::memory_order_relaxed);
+    op->left.store(pieces_of(d, op, op->total), std::memory_order_relaxed);
     open_gate(d, op, awaits_acks, true);
     advance(d, op);
     return errorcode_t::posted;

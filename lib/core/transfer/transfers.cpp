@@ -290,9 +290,8 @@ bool try_advance(device& d, operation* op) {
   const bool acknowledged = op->doing() == op_state::put && !d.limits.rma;
   const bool by_messages = acknowledged || (writing && op->transfer == wire::transfer::copy);
   const bool by_imm = writing && op->transfer == wire::transfer::write_imm;
-  const size_t largest = op->shaped    ? std::min(piece_room(d), largest_gathered)
-                         : by_messages ? piece_room(d)
-                                       : largest_rma(d.limits, d.rt.attr.rdv_chunk_size, op->in_order);
+  const size_t largest =
+      op->shaped || by_messages ? piece_room(d, op) : largest_rma(d.limits, d.rt.attr.rdv_chunk_size, op->in_order);
   // A receiver that waits for an immediate or fragments must get one, even for 0 bytes.
   bool first = writing && op->total == 0 && op->transfer != wire::transfer::write;
   while (op->next_offset < op->total || first) {
@@ -325,7 +324,7 @@ bool try_advance(device& d, operation* op) {
   }
   if (acknowledged && op->next_offset < op->total) {
     // Posted pieces are still ended by acknowledgements or by the peer's failure; the others are subtracted here.
-    const uint64_t unposted = pieces_of(d, op->total - op->next_offset);
+    const uint64_t unposted = pieces_of(d, op, op->total - op->next_offset);
     if (op->take_from_left(unposted) <= unposted) (void)op->gate.close();
   }
   if (acknowledged && LCI_UNLIKELY(op->named)) ticket_of(op).release(d);

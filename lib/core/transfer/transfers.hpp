@@ -68,10 +68,10 @@ LCI_COLD bool begin_rest(operation* op);
 
 /// Bytes of a buffer with a layout that are gathered at a time: few enough to stay in the cache until they are sent.
 constexpr size_t largest_gathered = 8192;
-/// Most payload bytes of a message that carries a piece.
-size_t piece_room(const device& d);
-/// Number of messages that carry `size` bytes.
-uint64_t pieces_of(const device& d, uint64_t size);
+/// Most payload bytes of a message that carries a piece of the operation.
+size_t piece_room(const device& d, const operation* op);
+/// Number of messages that carry `size` bytes of the operation.
+uint64_t pieces_of(const device& d, const operation* op, uint64_t size);
 /// Sends the next `size` bytes.
 errorcode_t send_piece(device& d, operation* op, size_t size);
 
