@@ -397,3 +397,43 @@ TEST_CASE("a handler's answer is sent and arrives while the program holds all pa
       },
       few_packets);
 }
+
+TEST_CASE("a message that completes at the network writes to no packet but its own, whatever its size", "[packets]") {
+  on_ranks(
+      [](rank_env& env) {
+        const auto rt = env.rt;
+        const size_t room = lci::get_max_bcopy_size_x().runtime(rt)();
+        inbox box(env, inbox_kind::in_place_handler, 1);
+        const auto right = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+        auto sync = lci::alloc_sync_x().runtime(rt)();
+        std::vector<std::byte*> kept;
+        while (void* p = lci::get_upacket_x().runtime(rt)()) kept.push_back(static_cast<std::byte*>(p));
+        EXPECT(kept.size() > 2);
+        std::sort(kept.begin(), kept.end());
+        for (size_t i = 0; i < kept.size(); ++i) fill(kept[i], room, i);
+        // The only free packet has others on both sides.
+        const size_t free = kept.size() / 2;
+        lci::put_upacket_x(kept[free]).runtime(rt)();
+        env.barrier();
+        for (const size_t size : {room - 1, room, room + 1, room * 3 / 2, 2 * room - 64, 2 * room + 100, 3 * room}) {
+          const auto out = message(size, size);
+          const auto s = finished(env, sync, env.post([&] {
+            return lci::post_am_x(env.right(), out.data(), size, sync, right)
+                .comp_semantic(lci::comp_semantic_t::network)
+                .runtime(rt)();
+          }));
+          EXPECT(s.is_done());
+          const auto a = box.collect().front();
+          EXPECT(a.data.size() == size && matches(a.data.data(), size, size));
+          env.barrier();
+        }
+        for (size_t i = 0; i < kept.size(); ++i) {
+          if (i == free) continue;
+          EXPECT(matches(kept[i], room, i));
+          lci::put_upacket_x(kept[i]).runtime(rt)();
+        }
+        lci::free_comp_x(&sync).runtime(rt)();
+        env.barrier();
+      },
+      few_packets);
+}

@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "lib/base/check.hpp"
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/core/device/device.hpp"
@@ -83,6 +84,7 @@ bool submit_message(device& d, backlog::item& item) {
   } else {
     packet* p = d.supply.reserved();
     if (p == nullptr) return false;
+    LCI_ASSERT(item.message.size() <= sizeof(wire::header) + p->pool->payload_size());
     std::memcpy(&p->head, item.message.data(), item.message.size());
     result = send_packet(d, item.peer, p, item.message.size() - sizeof(wire::header), item.completes);
     if (!error_t(result).is_done()) p->pool->put(p);

@@ -17,11 +17,13 @@ bool wants_ack(const Args& a) {
   return a.comp_semantic == comp_semantic_t::remote;
 }
 
-/// Whether the message is eager: injected, or no larger than the eager limit and a packet.
+/// Whether the message is eager: injected, or no larger than the eager limit and a packet. One that completes when the
+/// network has finished with it can't be injected unless that is at once: it leaves from a packet.
 template <class Args>
 bool is_eager(const device& d, const Args& a, bool acked) {
   const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);
-  return size < d.inject_end || (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size());
+  const bool can_inject = acked || ends_with_copy(d, a);
+  return (can_inject && size < d.inject_end) || (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size());
 }
 template <class Args>
 bool is_eager(const device& d, const Args& a) {
