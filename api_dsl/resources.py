@@ -21,11 +21,11 @@ runtime = Resource(
         A("imm_nbits_rcomp", "int",
           "Bits of immediate data for the remote completion handle; as `imm_nbits_tag`.", "15",
           minimum=1, maximum=31),
-        A("rdv_protocol", "attr_rdv_protocol_t", "Protocol of messages too large for a packet.",
+        A("rdv_protocol", "attr_rdv_protocol_t", "Protocol of messages too large for a packet. One that is named is taken, and no faster one is looked for.",
           "auto_select", source="4.3"),
         A("rdv_threshold", "size_t",
           "Messages of more bytes than this use the rendezvous protocol; 0: those that do not fit into a packet, over "
-          "TCP into two, in shared memory into three.",
+          "TCP into two, in shared memory into three, or up to 128 KiB if that is measured to be faster.",
           "0", source=_OURS),
         A("rdv_chunk_size", "size_t",
           "Largest piece of a rendezvous transfer, in bytes.", "8388608", source=_OURS,

@@ -23,7 +23,7 @@ namespace lci::network {
 
 /// What a device can do. Read once after the device was made; never changes.
 struct limits {
-  size_t max_inject = 0;               ///< largest send with `inject` (sum of its segments)
+  size_t max_inject = 0;               ///< largest send with `inject` (sum of its segments) to any peer
   size_t max_send = 0;                 ///< largest send (sum of its segments)
   size_t max_rma = 0;                  ///< largest put or get
   bool rma = false;                    ///< the device serves put and get; if not, the core emulates them by messages
@@ -150,9 +150,12 @@ class device {
   virtual errorcode_t post(const net_op& op) = 0;
 
   /// The most frequent send, by its arguments alone: `head`, then `size` bytes of `payload`; both may be reused on
-  /// return. Together they are at most `max_inject` bytes. As post(), but never returns `posted`. The default calls
+  /// return. Together they are at most max_inject_to(peer) bytes. As post(), but never returns `posted`. The default calls
   /// post().
   virtual errorcode_t inject(int peer, message_head head, const void* payload, size_t size);
+
+  /// The largest send with `inject` to this peer, as far as is known now: `max_inject` or more. Thread-safe.
+  virtual size_t max_inject_to(int peer) const { return (void)peer, limits_.max_inject; }
 
   /// A put or get of many pieces, for networks in which each one costs a call of the kernel. Returns `done`, or
   /// `retry_nomem`: nothing was transferred, and the pieces are to be posted one by one, as always by default;

@@ -18,6 +18,7 @@ class device final : public network::device {
   device(context& c, std::unique_ptr<network::device> near, std::unique_ptr<network::device> far);
 
   errorcode_t post(const net_op& op) override { return way_to(op.peer).post(op); }
+  size_t max_inject_to(int peer) const override { return way_to(peer).max_inject_to(peer); }
   errorcode_t post_pieces(verb kind, int peer, const piece* pieces, size_t n) override {
     return way_to(peer).post_pieces(kind, peer, pieces, n);
   }

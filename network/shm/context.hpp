@@ -35,6 +35,12 @@ class context final : public network::context {
   /// Of a device whose packets hold `eager_size` bytes. A message is contiguous in its ring, wherever that has room, so it
   /// takes at most half of it.
   size_t largest_message(size_t eager_size) const;
+  /// Half of a ring at that rank; 0: its segment is not mapped yet, or it is an external peer.
+  size_t half_ring_at(int peer) const {
+    if (is_external(peer)) return 0;
+    std::byte* base = peers_[static_cast<size_t>(peer)].mapped.load(std::memory_order_acquire);
+    return base == nullptr ? 0 : segment_view(base).header().data_size / 2;
+  }
   std::unique_ptr<network::device> create_device(const device_attr_t& attr, size_t eager_size) override;
 
   heap_window own_heap() override;

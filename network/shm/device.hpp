@@ -30,6 +30,7 @@ class device final : public network::device {
   ~device() override;
 
   errorcode_t post(const net_op& op) override { return op.kind == verb::send ? send(op) : put_or_get(op); }
+  size_t max_inject_to(int peer) const override { return std::max(limits_.max_inject, context_.half_ring_at(peer)); }
   errorcode_t post_pieces(verb kind, int peer, const piece* pieces, size_t n) override;
   errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override;
   int poll(event_sink& sink, int max_events) override;

@@ -202,7 +202,8 @@ TEST_CASE("networks that copy at the post take messages of several packets at on
       const auto out = message(size, size);
       const auto s =
           env.post([&] { return lci::post_am_x(env.right(), out.data(), size, sent, rcomp).runtime(env.rt)(); });
-      if (packets > 1) EXPECT_EQ(s.is_done(), size == limit);  // what goes by rendezvous is posted
+      if (packets > 1 && size == limit) EXPECT(s.is_done());
+      if (backend == lci::attr_backend_t::tcp && size > limit) EXPECT(s.is_posted());  // by rendezvous
       for (const auto& a : box.collect()) EXPECT(matches(a.data.data(), a.data.size(), size));
       if (s.is_posted())
         while (!lci::sync_test_x(sent, nullptr).runtime(env.rt)()) lci::progress_x().runtime(env.rt)();
@@ -210,4 +211,54 @@ TEST_CASE("networks that copy at the post take messages of several packets at on
     }
     lci::free_comp_x(&sent).runtime(env.rt)();
   });
+}
+
+namespace {
+
+/// Sends the right neighbour `n` messages of sizes around `size`, one after the other. Returns how many were eager.
+int count_eager(rank_env& env, int n, size_t size) {
+  inbox box(env, inbox_kind::in_place_handler, 1);
+  const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+  auto sent = lci::alloc_sync_x().runtime(env.rt)();
+  int eager = 0;
+  for (int i = 0; i < n; ++i) {
+    const auto out = message(size + static_cast<size_t>(i % 100), static_cast<uint64_t>(i));
+    const auto s =
+        env.post([&] { return lci::post_am_x(env.right(), out.data(), out.size(), sent, rcomp).runtime(env.rt)(); });
+    eager += s.is_done();
+    const auto a = box.collect().front();
+    EXPECT(a.data.size() == out.size() && matches(a.data.data(), a.data.size(), static_cast<uint64_t>(i)));
+    if (s.is_posted()) env.until("the send", [&] { return lci::sync_test_x(sent, nullptr).runtime(env.rt)(); });
+  }
+  env.barrier();
+  lci::free_comp_x(&sent).runtime(env.rt)();
+  return eager;
+}
+
+}  // namespace
+
+TEST_CASE("in shared memory, messages above three packets are eager at first, and some go by rendezvous", "[am]") {
+  const size_t size = GENERATE(size_t{30'000}, size_t{60'000}, size_t{110'000});
+  on_ranks([size](rank_env& env) {
+    constexpr int n = 1800;  // more than three rounds of a protocol: one of them is a trial of the other
+    const int eager = count_eager(env, n, size);
+    const auto backend = lci::get_default_net_context_x().runtime(env.rt)().get_attr_backend();
+    if (backend == lci::attr_backend_t::shm) EXPECT(eager > 400 && eager < n);
+    if (backend == lci::attr_backend_t::sim) EXPECT_EQ(eager, 0);
+  });
+}
+
+TEST_CASE("rdv_threshold and rdv_protocol decide which protocol messages above a packet take", "[am]") {
+  const bool by_threshold = GENERATE(true, false);
+  on_ranks(
+      [](rank_env& env) {
+        EXPECT_EQ(count_eager(env, 20, 30'000), 0);
+        EXPECT_EQ(count_eager(env, 20, 110'000), 0);
+      },
+      [by_threshold](lci::global_attr_t& attr) {
+        if (by_threshold)
+          attr.rdv_threshold = 20'000;
+        else
+          attr.rdv_protocol = lci::attr_rdv_protocol_t::copy;
+      });
 }

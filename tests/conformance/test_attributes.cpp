@@ -153,7 +153,7 @@ TEST_CASE("a user's allocator allocates the buffers of active messages", "[alloc
     auto cq = lci::alloc_cq_x().runtime(env.rt)();
     const auto rcomp = env.all_gather(lci::register_rcomp_x(cq).runtime(env.rt)())[static_cast<size_t>(env.right())];
     int received = 0;
-    for (const size_t size : {size_t{8}, size_t{3000}, size_t{100'000}}) {
+    for (const size_t size : {size_t{8}, size_t{3000}, size_t{150'000}}) {
       const auto out = message(size, size);
       env.post([&] { return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomp).runtime(env.rt)(); });
       lci::status_t s;
@@ -166,7 +166,7 @@ TEST_CASE("a user's allocator allocates the buffers of active messages", "[alloc
     {  // delivered in place: the library frees the buffers that it had to allocate
       inbox box(env, inbox_kind::in_place_handler, 1);
       const auto in_place = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
-      const auto out = message(100'000, 1);
+      const auto out = message(150'000, 1);
       env.post([&] {
         return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, in_place).runtime(env.rt)();
       });
@@ -195,7 +195,7 @@ TEST_CASE("a remote completion handle's allocator allocates the buffers of its m
     };
     const auto theirs = env.all_gather(handles{{mine[0], mine[1], mine[2]}})[static_cast<size_t>(env.right())];
     int expected[2] = {0, 0};  // allocations by the handle's allocator, and by the runtime's
-    for (const size_t size : {size_t{8}, size_t{3000}, size_t{100'000}, size_t{3'000'000}})
+    for (const size_t size : {size_t{8}, size_t{3000}, size_t{150'000}, size_t{3'000'000}})
       for (int way = 0; way < 3; ++way)
         for (int h = 0; h < 3; ++h) {
           const auto out = message(size, size);
@@ -218,7 +218,7 @@ TEST_CASE("a remote completion handle's allocator allocates the buffers of its m
       const auto in_place = lci::register_rcomp_x(box.comp()).allocator(&of_handle).runtime(env.rt)();
       const auto to = env.all_gather(in_place)[static_cast<size_t>(env.right())];
       const int before = of_handle.allocated.load();
-      const auto out = message(100'000, 1);
+      const auto out = message(150'000, 1);
       env.post(
           [&] { return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, to).runtime(env.rt)(); });
       box.collect();

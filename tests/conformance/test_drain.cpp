@@ -7,7 +7,7 @@ using namespace conf;
 TEST_CASE("a device is drained at first, not during a transfer, and again afterwards", "[drain]") {
   on_ranks([](rank_env& env) {
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
-    const auto out = message(100'000, 1);
+    const auto out = message(150'000, 1);
     std::vector<char> in(out.size());
     auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
     env.barrier();

@@ -9,7 +9,7 @@ using namespace conf;
 
 namespace {
 
-const size_t sizes[] = {8, 3000, 100'000};
+const size_t sizes[] = {8, 3000, 150'000};
 
 bool drained(rank_env& env) { return lci::test_drained_x().runtime(env.rt)().is_done(); }
 
@@ -49,7 +49,7 @@ void posts_on(lci::status_t) {
 TEST_CASE("a functor can be called several times, with any completion object", "[ends]") {
   const auto comp = GENERATE(0, 1, 2);  // COMP_NULL, COMP_NULL_RETRY, a synchronizer
   on_ranks([comp](rank_env& env) {
-    window w(env, 100'000);
+    window w(env, 150'000);
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     const lci::comp_t local = comp == 0 ? lci::COMP_NULL : comp == 1 ? lci::COMP_NULL_RETRY : sync;
     for (const size_t size : sizes) {
@@ -145,7 +145,7 @@ static bool progress_throws(rank_env& env) {
 }
 
 TEST_CASE("a handler that throws does not disturb the completion of its message", "[ends]") {
-  const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{100'000});
+  const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{150'000});
   on_ranks([size](rank_env& env) {
     auto thrower = lci::alloc_handler_x(refuses).am_in_place(true).runtime(env.rt)();
     const auto rcomp = lci::register_rcomp_x(thrower).runtime(env.rt)();
@@ -205,7 +205,7 @@ TEST_CASE("an active message without a handler at its target ends at its sender"
     }
     drain(env);
     // A blocking post throws.
-    const auto large = message(100'000, 1);
+    const auto large = message(150'000, 1);
     bool thrown = false;
     try {
       lci::post_am_x(env.right(), large.data(), large.size(), lci::COMP_NULL, unknown).runtime(env.rt)();
@@ -225,7 +225,7 @@ TEST_CASE("an access to memory that is no longer registered ends at its origin",
     LCI_SKIP("libfabric's tcp and shm providers don't report a refused key to the origin");
   if (over_libibverbs()) LCI_SKIP("a refused access breaks the connection, which counts as a peer failure");
   on_ranks([](rank_env& env) {
-    std::vector<char> memory(100'000), out(memory.size());
+    std::vector<char> memory(150'000), out(memory.size());
     auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(env.rt)();
     const auto rmr = lci::get_rmr_x(mr).runtime(env.rt)();
     lci::deregister_memory_x(&mr).runtime(env.rt)();

@@ -17,7 +17,7 @@ lci::status_t again(rank_env& env, lci::comp_t sync, Functor& post) {
 }  // namespace
 
 TEST_CASE("a functor of a message that is called again sends the buffer's current content", "[functors]") {
-  const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{100'000});
+  const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{150'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
     const auto rt = env.rt;
@@ -56,7 +56,7 @@ TEST_CASE("a functor of a message that is called again sends the buffer's curren
 }
 
 TEST_CASE("a functor of a put or get that is called again moves the bytes again", "[functors]") {
-  const size_t size = GENERATE(size_t{8}, size_t{100'000});
+  const size_t size = GENERATE(size_t{8}, size_t{150'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
     const auto rt = env.rt;

@@ -45,7 +45,7 @@ TEST_CASE("posts refuse a null buffer with a size above 0", "[invalid]") {
     inbox box(env, inbox_kind::queue_lcrq, 1);
     window w(env, 64);
     const auto rt = env.rt;
-    for (const size_t size : {size_t{8}, size_t{100'000}}) {
+    for (const size_t size : {size_t{8}, size_t{150'000}}) {
       EXPECT_INVALID(lci::post_am_x(0, nullptr, size, box.comp(), box.rcomp()).runtime(rt)(), "local_buffer",
                      "nullptr");
       EXPECT_INVALID(lci::post_send_x(0, nullptr, size, 1, box.comp()).runtime(rt)(), "local_buffer", "nullptr");

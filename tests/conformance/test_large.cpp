@@ -87,7 +87,7 @@ TEST_CASE("a message of more than 4 GiB arrives whole", "[large]") {
 TEST_CASE("more than 65536 rendezvous are in flight at once", "[large]") {
   if (rank_count() != 2) LCI_SKIP("run with two ranks only");
   lci_test::time_limit(150);
-  on_ranks([](rank_env& env) {
+  const auto work = [](rank_env& env) {
     const int count = lci_test::sanitized ? 3000 : 70'000;
     // All messages share two buffers: the source is only read, and all messages write the same bytes.
     constexpr size_t size = 30'000;
@@ -120,7 +120,8 @@ TEST_CASE("more than 65536 rendezvous are in flight at once", "[large]") {
     env.barrier();
     lci::free_comp_x(&sends).runtime(env.rt)();
     lci::free_comp_x(&receives).runtime(env.rt)();
-  });
+  };
+  on_ranks(work, [](lci::global_attr_t& attr) { attr.rdv_threshold = 8192; });
 }
 
 TEST_CASE("a series of large messages arrives whole, whichever end copies them", "[large]") {

@@ -101,7 +101,7 @@ TEST_CASE("raw messages fill buffers in the order of their posts", "[net]") {
 }
 
 TEST_CASE("a raw message waits for its buffer, also if LCI's progress receives it", "[net]") {
-  const size_t size = GENERATE(size_t{8}, size_t{100'000});
+  const size_t size = GENERATE(size_t{8}, size_t{150'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
     raw_port port(env);
@@ -184,7 +184,7 @@ TEST_CASE("a poll returns no more raw statuses than requested", "[net]") {
 }
 
 TEST_CASE("a raw message that is longer than its buffer is truncated, as its status says", "[net]") {
-  const size_t size = GENERATE(size_t{40}, size_t{100'000});
+  const size_t size = GENERATE(size_t{40}, size_t{150'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
     raw_port port(env);

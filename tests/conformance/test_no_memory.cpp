@@ -55,7 +55,7 @@ struct choosy_target {
   lci::rcomp_t mine, right;
 };
 
-const size_t sizes_refused[] = {9, 3000, 100'000};
+const size_t sizes_refused[] = {9, 3000, 150'000};
 
 bool throws_resource_error(rank_env& env, const lci::status_t& status) {
   try {

@@ -6,7 +6,7 @@ using namespace conf;
 using lci::direction_t;
 
 TEST_CASE("post_comm does what its direction, remote buffer and remote completion say", "[post_comm]") {
-  const size_t size = GENERATE(size_t{8}, size_t{4000}, size_t{90'000});
+  const size_t size = GENERATE(size_t{8}, size_t{4000}, size_t{150'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
     window w(env, size);

@@ -12,7 +12,7 @@ using namespace conf;
 
 namespace {
 
-constexpr size_t size = 100'000;  // sent by rendezvous
+constexpr size_t size = 150'000;  // sent by rendezvous
 
 /// Memory from mmap(), at the given address if that is free.
 class mapping {

@@ -6,7 +6,7 @@ using namespace conf;
 
 namespace {
 
-constexpr size_t sizes[] = {0, 8, 3000, 100'000};
+constexpr size_t sizes[] = {0, 8, 3000, 150'000};
 
 /// Posts until the operation is accepted, and waits for its completion.
 template <class Post>

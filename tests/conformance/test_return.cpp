@@ -175,9 +175,9 @@ TEST_CASE("the source buffer may be changed as soon as an operation is complete"
 
 TEST_CASE("the target sees a remotely completed put without making progress", "[return]") {
   on_ranks([](rank_env& env) {
-    window w(env, 100'000);
+    window w(env, 150'000);
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
-    for (const size_t size : {size_t{8}, size_t{3000}, size_t{100'000}}) {
+    for (const size_t size : {size_t{8}, size_t{3000}, size_t{150'000}}) {
       w.clear();
       env.barrier();
       const auto out = message(size, size);

@@ -63,7 +63,7 @@ TEST_CASE("active messages of several threads arrive exactly once", "[threads][a
 TEST_CASE("sends and receives of several threads match", "[threads][sendrecv]") {
   const int threads = GENERATE(1, 2, 4);
   const bool shared = GENERATE(true, false);
-  const size_t size = GENERATE(size_t{8}, size_t{4000}, size_t{100'000});
+  const size_t size = GENERATE(size_t{8}, size_t{4000}, size_t{150'000});
   INFO(threads << " threads, shared device " << shared << ", " << size << " bytes");
   on_ranks([=](rank_env& env) {
     const auto devices = env.devices(threads, shared);

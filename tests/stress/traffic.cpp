@@ -19,7 +19,7 @@ traffic& mine() { return *by_rank[static_cast<size_t>(rank_env::mine().rank)].lo
 void on_message(lci::status_t s) { mine().message_arrived(s); }
 void on_signal(lci::status_t s) { mine().signal_arrived(s); }
 
-constexpr size_t sizes[] = {16, 24, 40, 64, 65, 200, 2000, 8000, 8100, 9000, 30'000, 100'000};
+constexpr size_t sizes[] = {16, 24, 40, 64, 65, 200, 2000, 8000, 8100, 9000, 30'000, 100'000, 150'000};
 
 std::vector<char> framed(size_t size, uint64_t seed) {
   std::vector<char> m(std::max(size, sizeof(front)));

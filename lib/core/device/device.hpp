@@ -28,6 +28,7 @@
 #include "lib/core/operation/timers.hpp"
 #include "lib/core/runtime/runtime.hpp"
 #include "lib/core/transfer/buffer_cache.hpp"
+#include "lib/core/transfer/protocol_table.hpp"
 #include "lib/core/transfer/receive_window.hpp"
 #include "lib/core/transfer/way_table.hpp"
 #include "network/fabric.hpp"
@@ -120,6 +121,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   core::receive_window receive_window{attention};
   program_polls polls{attention};
   core::way_table ways{n_ranks};
+  protocol_table protocols{n_ranks};
   core::published_memory published;
   registered_ranges ranges;
   peer_failures failures;

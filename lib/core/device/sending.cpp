@@ -77,7 +77,9 @@ bool submit_message(device& d, backlog::item& item) {
   op.n_segments = 1;
   op.segments[0] = {item.message.data(), item.message.size(), 0};
   errorcode_t result;
-  if (item.message.size() <= d.limits.max_inject && (item.completes == nullptr || d.limits.sends_land_at_once)) {
+  const bool can_inject = item.completes == nullptr || d.limits.sends_land_at_once;
+  const bool needs_inject = item.message.size() > sizeof(wire::header) + d.packet_pool.p_impl->payload_size();
+  if (can_inject && (needs_inject || item.message.size() <= d.limits.max_inject)) {
     op.inject = true;
     result = d.net->post(op);
     if (error_t(result).is_done() && item.completes != nullptr) end_piece(d, item.completes);

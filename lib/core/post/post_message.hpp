@@ -18,15 +18,18 @@ bool wants_ack(const Args& a) {
 }
 
 /// Whether the message is eager: injected, or no larger than the eager limit and a packet. One that completes when the
-/// network has finished with it can't be injected unless that is at once: it leaves from a packet.
+/// network has finished with it can't be injected unless that is at once: it leaves from a packet. Larger messages are
+/// injected where the network can do so and has proved faster that way.
 template <class Args>
-bool is_eager(const device& d, const Args& a, bool acked) {
+bool is_eager(device& d, const Args& a, bool acked) {
   const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);
   const bool can_inject = acked || ends_with_copy(d, a);
-  return (can_inject && size < d.inject_end) || (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size());
+  if ((can_inject && size < d.inject_end) || (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size()))
+    return true;
+  return can_inject && !acked && d.protocols.covers(size) && d.protocols.is_eager(*d.net, a.rank, size);
 }
 template <class Args>
-bool is_eager(const device& d, const Args& a) {
+bool is_eager(device& d, const Args& a) {
   return is_eager(d, a, wants_ack(a));
 }
 
@@ -80,8 +83,9 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
   const bool user_packet = pool.owns(a.local_buffer);
   if (!d.backlog.empty()) return errorcode_t::retry_backlog;
   errorcode_t result;
-  if (a.size < d.inject_end) {
+  if (a.size < d.inject_end || a.size > d.eager_limit) {
     result = d.inject(a.rank, wire::pack(head), a.local_buffer, a.size);
+    if (result == errorcode_t::done && d.protocols.covers(a.size)) d.protocols.sent_eager(a.rank, a.size);
     if (result == errorcode_t::done && user_packet) pool.put(packet::of(buffer_of(a)));
   } else {
     packet* p = user_packet ? packet::of(buffer_of(a)) : pool.get();
@@ -131,6 +135,7 @@ wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool ack
   wire::rts_body rts{a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->shaped ? 0 : op->reg.rkey,
                      op->handle() | (acked ? wire::wants_ack : 0)};
   if (LCI_UNLIKELY(a.operation != nullptr)) name_request(d, op, *a.operation, rts);
+  op->timed = !op->shaped && d.protocols.covers(a.size) && d.protocols.begins_rendezvous(a.rank, a.size);
   return rts;
 }
 

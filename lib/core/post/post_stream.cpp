@@ -78,9 +78,7 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
 
 /// Whether the message is sent without a handshake. One with a layout is not: were it short, with
 /// comp_semantic_t::memory, it would have been packed.
-bool goes_whole(const device& d, const post_am_args& a, bool acked) {
-  return !has_layout(a.layout) && is_eager(d, a, acked);
-}
+bool goes_whole(device& d, const post_am_args& a, bool acked) { return !has_layout(a.layout) && is_eager(d, a, acked); }
 
 /// Posts a message that completes later: one by rendezvous, or one that the target acknowledges.
 status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::header head, bool acked) {

@@ -58,7 +58,24 @@ choice choose_by(device& d, network::attention sender, operation* op) {
   return chosen == way::fragments ? choice::copy : choice::split;
 }
 
+/// How the data of a receive has moved.
+way way_of(const operation& op) {
+  if (op.doing() == op_state::splitting) return way::split;
+  return op.doing() == op_state::await_data && op.transfer == wire::transfer::copy ? way::fragments : way::read;
+}
+
 }  // namespace
+
+void note_end_of_timed(device& d, const operation* op) {
+  switch (op->doing()) {
+    case op_state::reading:
+    case op_state::await_data:
+    case op_state::splitting:
+      return d.ways.ended(op, way_of(*op));
+    default:  // at the sender
+      return d.protocols.rendezvous_ended(op->status.rank, op->total);
+  }
+}
 
 choice choose_transfer(device& d, operation* op, bool readable) {
   const choice how = choose_forced(d, op, readable);

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "lib/core/operation/operation.hpp"
-#include "lib/core/transfer/way_estimates.hpp"
 
 namespace lci::core {
 
@@ -18,10 +17,7 @@ enum class choice : uint8_t { read, write, write_imm, copy, split };
 /// the receiver can read the sender's memory.
 choice choose_transfer(device& d, operation* op, bool readable);
 
-/// How the data of a receive has moved. Call it when the receive has ended.
-inline way way_of(const operation& op) {
-  if (op.doing() == op_state::splitting) return way::split;
-  return op.doing() == op_state::await_data && op.transfer == wire::transfer::copy ? way::fragments : way::read;
-}
+/// Tells the table that measures this rendezvous, at its receiver or its sender, that it has ended. `op` is `timed`.
+void note_end_of_timed(device& d, const operation* op);
 
 }  // namespace lci::core

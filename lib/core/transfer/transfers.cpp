@@ -440,7 +440,7 @@ uint8_t policy_of(const status_t& status) {
 void complete_operation(device& d, operation* op) {
   device& owner = *op->owner();
   if (op->timed && !op->has_failed())
-    owner.ways.ended(op, way_of(*op));
+    note_end_of_timed(owner, op);
   else if (op->doing() == op_state::reading)
     owner.ways.ended_untimed(op->status.rank, way::read);
   if (op->registered) owner.registrations.release(op->reg);

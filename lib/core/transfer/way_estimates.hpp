@@ -1,4 +1,4 @@
-// Which way of moving large messages is fastest on this machine, by how long earlier ones took.
+// Which of several ways of sending or moving large messages is fastest on this machine, by how long earlier ones took.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,22 @@ enum class way : uint8_t {
 };
 constexpr size_t n_ways = 3;
 
-/// A set of ways.
-struct way_set {
+/// A set of ways. `Way`: an enumeration of `n` ways, from 0.
+template <class Way, size_t n>
+struct set_of_ways {
   uint8_t bits = 0;
 
-  static constexpr way_set of(way w) { return {static_cast<uint8_t>(1U << static_cast<unsigned>(w))}; }
-  static constexpr way_set all() { return {(1U << n_ways) - 1}; }
-  constexpr bool has(way w) const { return (bits & of(w).bits) != 0; }
-  constexpr void add(way w) { bits |= of(w).bits; }
+  static constexpr set_of_ways of(Way w) { return {static_cast<uint8_t>(1U << static_cast<unsigned>(w))}; }
+  static constexpr set_of_ways all() { return {(1U << n) - 1}; }
+  constexpr bool has(Way w) const { return (bits & of(w).bits) != 0; }
+  constexpr void add(Way w) { bits |= of(w).bits; }
 };
+using way_set = set_of_ways<way, n_ways>;
+
+/// What estimates::took() expects, from the short_ticks() of a message of this size.
+inline float ticks_per_kib(uint32_t short_ticks, uint64_t size) {
+  return static_cast<float>(short_ticks) * 16.0F * 1024.0F / static_cast<float>(size);
+}
 
 /// The estimated times of the ways for messages of one class, which later messages correct. Messages take the same way
 /// for a round, since several at a time overlap. choose() returns the fastest way and, now and then, for a round,
@@ -38,16 +45,17 @@ struct way_set {
 /// page faults, and peers that are still starting. So there are also early trials, whenever the number of rounds has
 /// grown by a factor of four.
 ///
-/// Thread-safe. Threads may overwrite each other's corrections: the estimates need not be exact.
-class way_estimates {
+/// `Rounds`: the lengths of rounds, as in rounds_of_ways. Thread-safe. Threads may overwrite each other's corrections:
+/// the estimates need not be exact.
+template <class Way, size_t count, class Rounds>
+class estimates {
  public:
+  using set = set_of_ways<Way, count>;
+  static constexpr uint32_t round = Rounds::round, uncounted = Rounds::uncounted,
+                            fewest_counted = Rounds::fewest_counted;
+
   /// The share of the time that trials of each slower way may cost.
   static constexpr float share_of_trials = 0.005F;
-  /// Messages in a round. After a change of the way, the first `uncounted` messages of the new way overlap with
-  /// outstanding ones of the old way, so their times do not count.
-  static constexpr uint32_t round = 32, uncounted = 8;
-  /// Counted messages that make a sample if the round ends early, or if some of its messages could not be measured.
-  static constexpr uint32_t fewest_counted = 6;
   /// Limits of the number of rounds between trials: of two ways that are nearly equal, and of very different ones.
   static constexpr float fewest_rounds = 16, most_rounds = 4096;
   /// Only a way that takes less than this part of the present one's time replaces it. If a trial measured wrong, beside
@@ -59,9 +67,9 @@ class way_estimates {
   static constexpr uint32_t last_early = 128;
 
   /// The way for the next message, one of `possible`. `usual`, which is possible, is the first one.
-  way choose(way usual, way_set possible = way_set::all()) {
+  Way choose(Way usual, set possible = set::all()) {
     uint32_t n = messages_.fetch_add(1, std::memory_order_relaxed);
-    const way before = current_.load(std::memory_order_relaxed);
+    const Way before = current_.load(std::memory_order_relaxed);
     if (n % round != 0) {
       if (possible.has(before) && !may_end_early(before)) return before;
       const uint32_t next = n - n % round + round;  // the next round begins with this message
@@ -69,17 +77,20 @@ class way_estimates {
       n = next;
     }
     if (n != 0) of(before).end_round();
-    const way next = next_way(n == 0 ? usual : best_.load(std::memory_order_relaxed), usual, possible, n / round);
+    const Way next = next_way(n == 0 ? usual : best_.load(std::memory_order_relaxed), usual, possible, n / round);
     if (n == 0 || next != before) of(next).begin();
     current_.store(next, std::memory_order_relaxed);
     return next;
   }
 
+  /// What choose() has returned last; before the first call, the first of the ways.
+  Way current() const { return current_.load(std::memory_order_relaxed); }
+
   /// A message took this long: ticks for each KiB.
-  void took(way w, float ticks) { of(w).add(ticks); }
+  void took(Way w, float ticks) { of(w).add(ticks); }
 
   /// Ticks for a KiB; 0: not measured yet.
-  float estimate(way w) const { return of(w).time.load(std::memory_order_relaxed); }
+  float estimate(Way w) const { return of(w).time.load(std::memory_order_relaxed); }
 
  private:
   struct one {
@@ -98,14 +109,15 @@ class way_estimates {
       if (so_far < uncounted + fewest_counted) return 0;
       return sum.load(std::memory_order_relaxed) / static_cast<float>(so_far - uncounted);
     }
-    /// A thread that was interrupted, or waited for its peer, measures that: a message counts as four times the mean
-    /// at most.
+    /// A thread that was interrupted, or waited for its peer, measures that: a message counts as `longest` times the
+    /// mean at most.
     void add(float ticks) {
       const uint32_t before = n.load(std::memory_order_relaxed);
       const float sum_before = sum.load(std::memory_order_relaxed), old = time.load(std::memory_order_relaxed);
       if (before < uncounted) return n.store(before + 1, std::memory_order_relaxed);
       const float usual = old != 0 || before == uncounted ? old : sum_before / static_cast<float>(before - uncounted);
-      sum.store(sum_before + (usual == 0 ? ticks : std::min(ticks, 4 * usual)), std::memory_order_relaxed);
+      sum.store(sum_before + (usual == 0 ? ticks : std::min(ticks, Rounds::longest * usual)),
+                std::memory_order_relaxed);
       n.store(before + 1, std::memory_order_relaxed);
       if (before + 1 >= round) end_round();
     }
@@ -121,22 +133,22 @@ class way_estimates {
   };
 
   /// Whether the round is a trial that has found its way to be slow.
-  bool may_end_early(way now) const {
-    const way best = best_.load(std::memory_order_relaxed);
+  bool may_end_early(Way now) const {
+    const Way best = best_.load(std::memory_order_relaxed);
     return now != best && of(now).mean() > hopeless * estimate(best);
   }
 
-  way next_way(way best, way usual, way_set possible, uint32_t now) {
+  Way next_way(Way best, Way usual, set possible, uint32_t now) {
     if (!possible.has(best)) best = usual;
-    for (size_t i = 0; i < n_ways; ++i) {
-      const auto w = static_cast<way>(i);
+    for (size_t i = 0; i < count; ++i) {
+      const auto w = static_cast<Way>(i);
       const float time = estimate(w);
       if (possible.has(w) && time != 0 && time < clearly_faster * estimate(best)) best = w;
     }
     best_.store(best, std::memory_order_relaxed);
     if (estimate(best) == 0) return best;
-    for (size_t i = 0; i < n_ways; ++i) {
-      const auto w = static_cast<way>(i);
+    for (size_t i = 0; i < count; ++i) {
+      const auto w = static_cast<Way>(i);
       if (w == best || !possible.has(w)) continue;
       std::atomic<uint32_t>& tried_in = of(w).tried_in;
       const uint32_t tried = tried_in.load(std::memory_order_relaxed);
@@ -150,12 +162,24 @@ class way_estimates {
     return best;
   }
 
-  const one& of(way w) const { return each_[static_cast<size_t>(w)]; }
-  one& of(way w) { return each_[static_cast<size_t>(w)]; }
+  const one& of(Way w) const { return each_[static_cast<size_t>(w)]; }
+  one& of(Way w) { return each_[static_cast<size_t>(w)]; }
 
   std::atomic<uint32_t> messages_{0};
-  std::atomic<way> current_{way::read}, best_{way::read};
-  std::array<one, n_ways> each_;
+  std::atomic<Way> current_{Way{}}, best_{Way{}};
+  std::array<one, count> each_;
 };
+
+/// Of rendezvous by any way: receivers start few at a time.
+struct rounds_of_ways {
+  /// Messages in a round. After a change of the way, the first `uncounted` messages of the new way overlap with
+  /// outstanding ones of the old way, so their times do not count.
+  static constexpr uint32_t round = 32, uncounted = 8;
+  /// Counted messages that make a sample if the round ends early, or if some of its messages could not be measured.
+  static constexpr uint32_t fewest_counted = 6;
+  /// A multiple of the mean time. An interrupted message counts as this at most.
+  static constexpr float longest = 4;
+};
+using way_estimates = estimates<way, n_ways, rounds_of_ways>;
 
 }  // namespace lci::core

@@ -4,12 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
 
-#include "lib/base/cpu.hpp"
 #include "lib/core/operation/operation.hpp"
+#include "lib/core/transfer/per_rank.hpp"
 #include "lib/core/transfer/way_estimates.hpp"
 
 namespace lci::core {
@@ -25,14 +22,7 @@ namespace lci::core {
 /// allocation fails, its messages take the usual way.
 class way_table {
  public:
-  explicit way_table(int n_ranks)
-      : peers_(static_cast<std::atomic<peer*>*>(std::calloc(static_cast<size_t>(n_ranks), sizeof(std::atomic<peer*>)))),
-        n_ranks_(n_ranks) {
-    if (peers_ == nullptr) throw std::bad_alloc();
-  }
-  ~way_table();
-  way_table(const way_table&) = delete;
-  way_table& operator=(const way_table&) = delete;
+  explicit way_table(int n_ranks) : peers_(n_ranks) {}
 
   /// The way for a receive of `op->total` bytes from rank op->status.rank, which begins now. `usual`, `possible`: see
   /// way_estimates::choose().
@@ -55,16 +45,9 @@ class way_table {
     way_estimates of[2][2][n_sizes];  // by `allocated`, `alone` and size
   };
 
-  peer* at(int rank) const { return peers_.get()[rank].load(std::memory_order_acquire); }  // A1
-  LCI_COLD peer* make(int rank);
   static way_estimates& of(peer& p, bool allocated, bool alone, size_t size);
 
-  struct free_memory {
-    void operator()(std::atomic<peer*>* p) const { std::free(p); }
-  };
-
-  const std::unique_ptr<std::atomic<peer*>[], free_memory> peers_;  // owned; null until the first message
-  const int n_ranks_;
+  per_rank<peer> peers_;
 };
 
 }  // namespace lci::core
