@@ -71,8 +71,8 @@ constexpr size_t small_chunk = 64 << 10;
 inline void with_small_chunks(lci::global_attr_t& attr) { attr.rdv_chunk_size = small_chunk; }
 
 /// Sizes at and around every threshold of the protocols: 0 bytes, one slot, inject, one packet, two and three of them
-/// with their headers (which networks that copy at the post take at once), rendezvous, rendezvous in several pieces
-/// (with_small_chunks).
+/// with their headers (which networks that copy at the post take at once), half a ring of shared memory, rendezvous,
+/// rendezvous in several pieces (with_small_chunks).
 inline std::vector<size_t> interesting_sizes(rank_env& env) {
   const size_t bcopy = lci::get_max_bcopy_size_x().runtime(env.rt)();
   const size_t inject = lci::get_default_net_context_x().runtime(env.rt)().get_attr_max_inject_size();
@@ -87,6 +87,8 @@ inline std::vector<size_t> interesting_sizes(rank_env& env) {
   }
   sizes.push_back(5 * bcopy + 5);
   sizes.push_back(small_chunk + 1);
+  constexpr size_t half_ring = 128 << 10;
+  sizes.insert(sizes.end(), {half_ring - header, half_ring - header + 1, half_ring, half_ring + 1});
   sizes.push_back(3 * small_chunk + 1234);
   return sizes;
 }

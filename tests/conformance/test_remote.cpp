@@ -255,7 +255,8 @@ TEST_CASE("a device is freed with a flush that can't end", "[remote]") {
     EXPECT(device.is_empty());
     lci::status_t end;
     EXPECT(lci::sync_test_x(ended, &end).runtime(env.rt)());
-    EXPECT_EQ(end.error, lci::errorcode_t::cancelled);
+    // If a progress thread learns that the neighbour has freed its device first, that ends the send, and so the flush.
+    EXPECT(end.error == lci::errorcode_t::cancelled || end.is_done());
     lci::free_comp_x(&ended).runtime(env.rt)();
     lci::free_comp_x(&sync).runtime(env.rt)();
     env.barrier();
