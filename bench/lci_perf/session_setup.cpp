@@ -87,7 +87,7 @@ session::session(const options& o, int ranks, int rank)
       receiver_barrier_(o.threads, crowded_) {
   handoff_ = std::make_unique<handoff>(o.with_handoff && ranks == 2, rank);
   max_eager_ = lci::get_max_bcopy_size();
-  state.largest_in_place = size_t{128} << 10;  // in shared memory; in others at most as much
+  state.largest_in_place = size_t{128} << 10;  // the most that any network delivers in place
   make_handlers();
   make_sides();
 }

@@ -26,7 +26,8 @@ inline uint64_t cpu_ticks() {
 #endif
 }
 
-/// The same in units of 16 ticks: half the space, and the difference of two is right up to some 20 seconds.
+/// cpu_ticks() / 16 in 32 bits, for places where 64 bits take too much space. The difference of two values is right if
+/// they were read less than some 20 seconds apart.
 inline uint32_t short_ticks() { return static_cast<uint32_t>(cpu_ticks() >> 4); }
 
 /// Number of ticks in this time: at least 1, accurate within a few percent. The first call of a

@@ -7,7 +7,7 @@
 
 namespace lci_test {
 
-/// Its largest send with `inject` has `largest` bytes, to any peer.
+/// A device that can inject messages of up to `largest` bytes to any peer, and refuses all posts.
 class network_of_limits final : public lci::network::device {
  public:
   explicit network_of_limits(size_t bytes) : largest(bytes) {}

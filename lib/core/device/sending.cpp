@@ -77,6 +77,7 @@ bool submit_message(device& d, backlog::item& item) {
   op.n_segments = 1;
   op.segments[0] = {item.message.data(), item.message.size(), 0};
   errorcode_t result;
+  // Posts make messages larger than a packet only where they can be injected.
   const bool can_inject = item.completes == nullptr || d.limits.sends_land_at_once;
   const bool needs_inject = item.message.size() > sizeof(wire::header) + d.packet_pool.p_impl->payload_size();
   if (can_inject && (needs_inject || item.message.size() <= d.limits.max_inject)) {

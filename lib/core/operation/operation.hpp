@@ -87,7 +87,7 @@ struct alignas(cache_line) operation {
   bool parity : 1 = false;
   bool named : 1 = false;      // `comp` is a ticket
   bool in_window : 1 = false;  // counted by the device's receive window
-  bool timed : 1 = false;      // rendezvous: its time tells way_table or, at the sender, protocol_table how fast it is
+  bool timed : 1 = false;      // rendezvous: its time is recorded, see note_end_of_timed()
   bool alone : 1 = false;      // if `timed`: its sender has not sent a stream of them
   bool allocates : 1 = false;  // posted receive: has no buffer before it matches a message
   bool in_order : 1 = false;   // put: pieces are posted with net_op::ordered

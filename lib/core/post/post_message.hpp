@@ -17,9 +17,10 @@ bool wants_ack(const Args& a) {
   return a.comp_semantic == comp_semantic_t::remote;
 }
 
-/// Whether the message is eager: injected, or no larger than the eager limit and a packet. One that completes when the
-/// network has finished with it can't be injected unless that is at once: it leaves from a packet. Larger messages are
-/// injected where the network can do so and has proved faster that way.
+/// Returns whether to send the message eagerly, that is, without a handshake. It is sent so if the network can inject it,
+/// or if it fits into a packet. A message with comp_semantic_t::network can be injected only if the network's sends arrive
+/// at once; otherwise it needs a packet, whose completion the network reports. A message larger than both is eager if
+/// protocol_table has measured that this is faster.
 template <class Args>
 bool is_eager(device& d, const Args& a, bool acked) {
   const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);

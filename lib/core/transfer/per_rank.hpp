@@ -11,7 +11,7 @@
 
 namespace lci::core {
 
-/// A T for each rank of a job. Thread-safe. Lives as long as its owner; objects are never freed before.
+/// One T for each rank of a job. Thread-safe, except for construction and destruction. The destructor frees the objects.
 template <class T>
 class per_rank {
  public:
@@ -52,7 +52,7 @@ class per_rank {
     void operator()(std::atomic<T*>* p) const { std::free(p); }
   };
 
-  const std::unique_ptr<std::atomic<T*>[], free_memory> each_;  // owned; null until find_or_make()
+  const std::unique_ptr<std::atomic<T*>[], free_memory> each_;  // owned; an element is null until find_or_make()
   const int n_ranks_;
 };
 

@@ -1,14 +1,11 @@
 #include "lib/core/transfer/protocol_table.hpp"
 
-#include <algorithm>
-#include <bit>
-
 #include "lib/core/wire/wire.hpp"
 
 namespace lci::core {
 
 protocol_estimates& protocol_table::of(peer& p, size_t size) {
-  return p.of[std::clamp(static_cast<int>(std::bit_width(size - 1)) - smallest_bits, 0, n_sizes - 1)];
+  return p.of[class_of_size(size, smallest_bits, n_sizes)];
 }
 
 bool protocol_table::is_eager(const network::device& net, int rank, size_t size) {

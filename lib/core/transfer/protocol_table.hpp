@@ -17,8 +17,9 @@ namespace lci::core {
 enum class protocol : uint8_t { eager, rendezvous };
 constexpr size_t n_protocols = 2;
 
-/// Of protocols. The operations of a window of rendezvous may all complete in one poll of their sender, so that one of
-/// them seems to have taken the time of all: a round is longer than most windows.
+/// The rounds in which protocol_table measures; see rounds_of_ways for the constants. A sender with many rendezvous under
+/// way may learn in one poll that all of them have completed: then one of them seems to have taken the time of all. So a
+/// round has more messages than most programs have under way.
 struct rounds_of_protocols {
   static constexpr uint32_t round = 512, uncounted = 64, fewest_counted = 64;
   static constexpr float longest = 256;
@@ -35,31 +36,34 @@ using protocol_estimates = estimates<protocol, n_protocols, rounds_of_protocols>
 /// fails, the messages go by rendezvous.
 class protocol_table {
  public:
-  /// Bytes of the largest message that may be eager: what a second cache holds, and half of a default ring.
+  /// Bytes of the largest message that is measured. It takes half of a shared-memory ring of the default size, so the
+  /// sender can write one message while the receiver reads another, and a second-level cache usually holds it.
   static constexpr size_t largest = size_t{128} << 10;
 
-  /// `clock`: units of 16 ticks; tests replace it.
+  /// `clock` returns the time in the unit of short_ticks(). Tests pass a simulated one.
   explicit protocol_table(int n_ranks, uint32_t (*clock)() = short_ticks) : clock_(clock), peers_(n_ranks) {}
 
-  /// From now on, messages of `first` bytes and more are measured. Without this call, none are. Call it before the device
-  /// is used.
+  /// Starts to measure messages of `first` bytes and more; before this call, none are measured. Not thread-safe: call it
+  /// before the device is used.
   void begin_at(size_t first) { first_ = first; }
-  /// Whether messages of that size are measured.
+  /// Whether messages of this size are measured. The functions below are for these sizes only.
   bool covers(size_t size) const { return size >= first_ && size <= largest; }
 
-  /// For sizes that covers() accepts. Whether the next message of this size to `rank`, through `net`, is to be eager.
+  /// Returns whether the next message of `size` bytes to `rank` is to be eager. `net` is asked how large a message it can
+  /// inject to that rank.
   bool is_eager(const network::device& net, int rank, size_t size);
-  /// Such an eager message was sent.
+  /// Call after an eager message was sent.
   void sent_eager(int rank, size_t size);
-  /// Such a message will be sent by rendezvous. Returns whether rendezvous_ended() is to be called when it has completed.
+  /// Call before a message is sent by rendezvous. If it returns true, call rendezvous_ended() when the sender's operation
+  /// has completed without an error.
   bool begins_rendezvous(int rank, size_t size);
   void rendezvous_ended(int rank, size_t size);
 
  private:
-  static constexpr int smallest_bits = 15, n_sizes = 3;  // the first class: up to 32 KiB
+  static constexpr int smallest_bits = 15, n_sizes = 3;  // see class_of_size(): up to 32, 64 and 128 KiB
 
   struct peer {
-    std::atomic<size_t> largest{0};     // bytes of a message that the network can inject; 0: not known yet
+    std::atomic<size_t> largest{0};     // bytes of the largest message that the network can inject; 0: not known yet
     std::atomic<uint32_t> last_end{0};  // by the clock: when the latest message ended
     std::atomic<protocol> last{protocol::eager};
     protocol_estimates of[n_sizes];

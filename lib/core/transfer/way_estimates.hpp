@@ -1,9 +1,11 @@
-// Which of several ways of sending or moving large messages is fastest on this machine, by how long earlier ones took.
+// Finds out which of several ways to send or move large messages is the fastest on this machine, by how long earlier
+// messages took. Used by way_table for the data of a rendezvous, and by protocol_table for eager or rendezvous.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,7 +19,7 @@ enum class way : uint8_t {
 };
 constexpr size_t n_ways = 3;
 
-/// A set of ways. `Way`: an enumeration of `n` ways, from 0.
+/// A set of values of `Way`, an enumeration whose values are 0 to n - 1.
 template <class Way, size_t n>
 struct set_of_ways {
   uint8_t bits = 0;
@@ -29,7 +31,14 @@ struct set_of_ways {
 };
 using way_set = set_of_ways<way, n_ways>;
 
-/// What estimates::took() expects, from the short_ticks() of a message of this size.
+/// Messages are measured in classes, one for each power of two of the size. Returns the number of the class, 0 to n - 1:
+/// class 0 has messages of up to 2^smallest_bits bytes, the last class all that are larger than the others'.
+inline size_t class_of_size(uint64_t size, int smallest_bits, int n) {
+  return static_cast<size_t>(std::clamp(static_cast<int>(std::bit_width(size - 1)) - smallest_bits, 0, n - 1));
+}
+
+/// Converts the time that a message of `size` bytes took, as a difference of short_ticks(), to the unit of
+/// estimates::took().
 inline float ticks_per_kib(uint32_t short_ticks, uint64_t size) {
   return static_cast<float>(short_ticks) * 16.0F * 1024.0F / static_cast<float>(size);
 }
@@ -45,8 +54,8 @@ inline float ticks_per_kib(uint32_t short_ticks, uint64_t size) {
 /// page faults, and peers that are still starting. So there are also early trials, whenever the number of rounds has
 /// grown by a factor of four.
 ///
-/// `Rounds`: the lengths of rounds, as in rounds_of_ways. Thread-safe. Threads may overwrite each other's corrections:
-/// the estimates need not be exact.
+/// `Way` is an enumeration of `count` ways; `Rounds` has the constants that rounds_of_ways has. Thread-safe. Threads may
+/// overwrite each other's corrections: the estimates need not be exact.
 template <class Way, size_t count, class Rounds>
 class estimates {
  public:
@@ -83,7 +92,7 @@ class estimates {
     return next;
   }
 
-  /// What choose() has returned last; before the first call, the first of the ways.
+  /// Returns what the latest call of choose() returned; before the first call, the way whose value is 0.
   Way current() const { return current_.load(std::memory_order_relaxed); }
 
   /// A message took this long: ticks for each KiB.
@@ -109,8 +118,8 @@ class estimates {
       if (so_far < uncounted + fewest_counted) return 0;
       return sum.load(std::memory_order_relaxed) / static_cast<float>(so_far - uncounted);
     }
-    /// A thread that was interrupted, or waited for its peer, measures that: a message counts as `longest` times the
-    /// mean at most.
+    /// Adds the time of a message to this round. If the thread was interrupted or waited for its peer, the time says
+    /// little about the way, so it counts as at most `longest` times the mean.
     void add(float ticks) {
       const uint32_t before = n.load(std::memory_order_relaxed);
       const float sum_before = sum.load(std::memory_order_relaxed), old = time.load(std::memory_order_relaxed);
@@ -170,7 +179,7 @@ class estimates {
   std::array<one, count> each_;
 };
 
-/// Of rendezvous by any way: receivers start few at a time.
+/// The rounds in which way_table measures. A receiver moves the data of few messages at a time, so they can be short.
 struct rounds_of_ways {
   /// Messages in a round. After a change of the way, the first `uncounted` messages of the new way overlap with
   /// outstanding ones of the old way, so their times do not count.

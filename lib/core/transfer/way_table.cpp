@@ -1,14 +1,13 @@
 #include "lib/core/transfer/way_table.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "lib/base/ticks.hpp"
 
 namespace lci::core {
 
 way_estimates& way_table::of(peer& p, bool allocated, bool alone, size_t size) {
-  return p.of[allocated][alone][std::clamp(static_cast<int>(std::bit_width(size - 1)) - smallest_bits, 0, n_sizes - 1)];
+  return p.of[allocated][alone][class_of_size(size, smallest_bits, n_sizes)];
 }
 
 way way_table::choose(operation* op, bool alone, way usual, way_set possible) {
