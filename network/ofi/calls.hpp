@@ -61,4 +61,16 @@ errorcode_t device::begin(const net_op& op, request::kind what, F call) {
   return it.result;
 }
 
+template <class F>
+errorcode_t device::begin_copied(request& r, F call) {
+  under_way_.fetch_add(1, std::memory_order_relaxed);
+  copies_under_way_.fetch_add(1, std::memory_order_relaxed);
+  const errorcode_t result = send_to(r.peer, errorcode_t::posted, call);
+  if (LCI_UNLIKELY(result != errorcode_t::posted)) {
+    under_way_.fetch_sub(1, std::memory_order_release);
+    copies_under_way_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return result;
+}
+
 }  // namespace lci::network::ofi

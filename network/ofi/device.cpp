@@ -17,12 +17,12 @@ void* descriptor_of(const segment& s) { return reinterpret_cast<void*>(s.lkey); 
 
 void device::end(request& r) {
   count_end(r);
-  r.what == request::kind::bundle ? bundle_requests_.give(r) : requests_.give(r);
+  r.what == request::kind::copy ? copies_.give(r) : requests_.give(r);
 }
 
 void device::count_end(const request& r) {
   under_way_.fetch_sub(1, std::memory_order_release);
-  if (r.what == request::kind::bundle) bundles_under_way_.fetch_sub(1, std::memory_order_relaxed);
+  if (r.what == request::kind::copy) copies_under_way_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 request& device::take_request() {
@@ -79,35 +79,39 @@ segment device::copy_with_trailer(request& r, const segment& message, uint64_t t
 errorcode_t device::put_or_get(const net_op& op) {
   const bool put = op.kind == verb::put;
   if (!introduce(op.peer)) return errorcode_t::retry_nomem;
-  return begin(op, put ? request::kind::put : request::kind::get, [&](request& r, fi_addr_t to) {
-    const iovec piece{op.segments[0].base, op.segments[0].size};
-    void* descriptor = descriptor_of(op.segments[0]);
-    const remote_place at = registrar_->locate(op.remote_addr, op.remote_key);
-    const fi_rma_iov target{at.address, piece.iov_len, at.key};
-    fi_msg_rma message{};
-    message.msg_iov = &piece;
-    message.desc = &descriptor;
-    message.iov_count = op.n_segments;
-    message.addr = to;
-    message.rma_iov = &target;
-    message.rma_iov_count = 1;
-    message.context = &r.space;
-    if (!put) return fi_readmsg(endpoint_.get(), &message, FI_COMPLETION);
-    // A put completes when its data is in place: remote completion and flushes depend on it.
-    uint64_t flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
-    if (op.has_imm) {
-      message.data = pack_put(context_.rank(), op.imm);
-      flags |= FI_REMOTE_CQ_DATA;
-    }
-    return fi_writemsg(endpoint_.get(), &message, flags);
-  });
+  return begin(op, put ? request::kind::put : request::kind::get,
+               [&](request& r, fi_addr_t to) { return put_or_get_piece(r, op.segments[0], op, to); });
+}
+
+ssize_t device::put_or_get_piece(request& r, const segment& local, const net_op& op, fi_addr_t to) {
+  const iovec piece{local.base, local.size};
+  void* descriptor = descriptor_of(local);
+  const remote_place at = registrar_->locate(op.remote_addr, op.remote_key);
+  const fi_rma_iov target{at.address, piece.iov_len, at.key};
+  fi_msg_rma message{};
+  message.msg_iov = &piece;
+  message.desc = &descriptor;
+  message.iov_count = op.n_segments > 0 ? 1 : 0;
+  message.addr = to;
+  message.rma_iov = &target;
+  message.rma_iov_count = 1;
+  message.context = &r.space;
+  if (op.kind == verb::get) return fi_readmsg(endpoint_.get(), &message, FI_COMPLETION);
+  // A put completes when its data is in place: remote completion and flushes depend on it.
+  uint64_t flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
+  if (op.has_imm) {
+    message.data = pack_put(context_.rank(), op.imm);
+    flags |= FI_REMOTE_CQ_DATA;
+  }
+  return fi_writemsg(endpoint_.get(), &message, flags);
 }
 
 errorcode_t device::inject_put(const net_op& op) {
   if (!introduce(op.peer)) return errorcode_t::retry_nomem;
-  std::array<std::byte, max_injected> bytes;
   const parts all = parts::of(op);
   const size_t size = all.size();
+  if (size > injected_end_) return put_copy(op);
+  std::array<std::byte, max_injected> bytes;
   all.copy_to(bytes.data());
   const remote_place at = registrar_->locate(op.remote_addr, op.remote_key);
   return send_to(op.peer, errorcode_t::done, [&](fi_addr_t to) {
@@ -115,6 +119,14 @@ errorcode_t device::inject_put(const net_op& op) {
                                             at.address, at.key)
                       : fi_inject_write(endpoint_.get(), bytes.data(), size, to, at.address, at.key);
   });
+}
+
+errorcode_t device::put_copy(const net_op& op) {
+  request& r = new_copy(op.peer);
+  const parts all = parts::of(op);
+  all.copy_to(r.copy.get());
+  const segment copy{r.copy.get(), all.size(), r.copy_registration.lkey};
+  return end_inject(r, begin_copied(r, [&](fi_addr_t to) { return put_or_get_piece(r, copy, op, to); }));
 }
 
 errorcode_t device::post_recv(segment buffer, void* context) {

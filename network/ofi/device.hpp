@@ -84,6 +84,8 @@ class device final : public remote_device, public bundling_device {
   void make_copy(request& r);
   errorcode_t put_or_get(const net_op& op);
   errorcode_t inject_put(const net_op& op);
+  errorcode_t put_copy(const net_op& op);
+  ssize_t put_or_get_piece(request& r, const segment& local, const net_op& op, fi_addr_t to);
   /// Tries the lock for a call of that kind, an LCI_NET_* bit.
   attempt try_for(spinlock& lock, uint64_t kind) {
     return attempt(one_lock_ ? send_lock_ : lock, (lock_mode_ & kind) != 0);
@@ -98,6 +100,9 @@ class device final : public remote_device, public bundling_device {
   /// As send_to(), for a call that takes a request, which ends at its completion.
   template <class F>
   errorcode_t begin(const net_op& op, request::kind what, F call);
+  /// The same, for a request of kind `copy`, which remains the caller's unless the result is `posted`.
+  template <class F>
+  errorcode_t begin_copied(request& r, F call);
   void end(request& r);
   void count_end(const request& r);
   /// From the pool of the core's operations. Reserves what reporting its failure needs.
@@ -131,15 +136,20 @@ class device final : public remote_device, public bundling_device {
   // device_inject.cpp
   errorcode_t inject_parts(int peer, const parts& m);
   errorcode_t inject_alone(int peer, const parts& m);
+  /// The same, for a message that is too large for the provider to inject.
+  errorcode_t send_copy(int peer, const parts& m);
   /// Appends the message to the waiting bundle. `alone`: it must go alone; `no_room`: no bundle has space; `filled`:
   /// appended, and a bundle is full.
   enum class joined : uint8_t { alone, waits, filled, no_room };
   joined join(int peer, const parts& m);
-  request& new_bundle(int peer);
+  /// Takes a request of kind `copy`, with an empty buffer of its own.
+  request& new_copy(int peer);
   errorcode_t send_bundles(int peer);
   /// As send_bundles(); the caller has the turn.
   errorcode_t send_waiting(int peer);
-  errorcode_t send_bundle(request& r);
+  errorcode_t send_copied(request& r, message_tag::kind what);
+  /// The result of a post that has copied its data to the request.
+  errorcode_t end_inject(request& r, errorcode_t result);
   void flush_bundles() {
     if (bundles_.any()) send_all_bundles();
   }
@@ -210,16 +220,17 @@ class device final : public remote_device, public bundling_device {
   size_t trailer_ = 0;  // bytes appended to each message
   int wait_fd_ = -1;    // of the completion queue; -1: the provider has none
 
-  size_t bundle_size_ = 0;  // 0: no bundles
+  size_t injected_end_ = 0;  // the largest message or put that the provider injects
+  size_t bundle_size_ = 0;   // 0: no bundles
 
   request_pool requests_;
-  request_pool bundle_requests_;
+  request_pool copies_;
   alignas(cache_line) std::atomic<int64_t> under_way_{0};  // requests with a completion to come
   spinlock send_lock_, receive_lock_, poll_lock_;          // only tried, as lock_mode_ says; see try_for()
   std::mutex memory_lock_;                                 // as lock_mode_ says
 
-  waiting_list<int> bundles_;              // peers for which messages may wait
-  std::atomic<int> bundles_under_way_{0};  // accepted by the provider and not completed
+  waiting_list<int> bundles_;             // peers for which messages may wait
+  std::atomic<int> copies_under_way_{0};  // accepted by the provider and not completed
 
   // Lists of deferred_.
   deferred_events::list<completion> unhandled_;  // read by a post, or a handler threw before these were handled

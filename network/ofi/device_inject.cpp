@@ -30,6 +30,7 @@ errorcode_t device::inject_parts(int peer, const parts& m) {
 }
 
 errorcode_t device::inject_alone(int peer, const parts& m) {
+  if (m.size() > injected_end_) return send_copy(peer, m);
   std::array<std::byte, max_injected> bytes;
   m.copy_to(bytes.data());
   return send_to(peer, errorcode_t::done, [&](fi_addr_t to) {
@@ -38,6 +39,19 @@ errorcode_t device::inject_alone(int peer, const parts& m) {
     std::memcpy(bytes.data() + m.size(), &tag, trailer_size);
     return fi_inject(endpoint_.get(), bytes.data(), m.size() + trailer_size, to);
   });
+}
+
+errorcode_t device::send_copy(int peer, const parts& m) {
+  request& r = new_copy(peer);
+  m.copy_to(r.copy.get());
+  r.size = m.size();
+  return end_inject(r, send_copied(r, message_tag::kind::message));
+}
+
+errorcode_t device::end_inject(request& r, errorcode_t result) {
+  if (LCI_LIKELY(result == errorcode_t::posted)) return errorcode_t::done;
+  copies_.give(r);
+  return result;
 }
 
 device::joined device::join(int peer, const parts& m) {
@@ -52,7 +66,7 @@ device::joined device::join(int peer, const parts& m) {
     o.ready = std::exchange(o.filling, nullptr);
     filled = true;
   }
-  if (o.filling == nullptr) o.filling = &new_bundle(peer);
+  if (o.filling == nullptr) o.filling = &new_copy(peer);
   if (!o.listed) {
     bundles_.add(peer);  // may throw, so nothing was appended yet
     o.listed = true;
@@ -67,15 +81,15 @@ device::joined device::join(int peer, const parts& m) {
   return filled ? joined::filled : joined::waits;
 }
 
-request& device::new_bundle(int peer) {
-  request& r = bundle_requests_.take([](size_t) {});
+request& device::new_copy(int peer) {
+  request& r = copies_.take([](size_t) {});
   try {
     make_copy(r);
   } catch (...) {
-    bundle_requests_.give(r);
+    copies_.give(r);
     throw;
   }
-  r.what = request::kind::bundle;
+  r.what = request::kind::copy;
   r.peer = peer;
   r.size = 0;
   return r;
@@ -95,29 +109,22 @@ errorcode_t device::send_waiting(int peer) {
       r = o.ready;
     }
     if (r == nullptr) return errorcode_t::done;
-    const errorcode_t sent = send_bundle(*r);
+    const errorcode_t sent = send_copied(*r, message_tag::kind::bundle);
     if (sent != errorcode_t::posted && sent != errorcode_t::fatal) return sent;
     {
       std::lock_guard guard(o.lock);
       o.ready = nullptr;
     }
-    if (sent == errorcode_t::fatal) bundle_requests_.give(*r);
+    if (sent == errorcode_t::fatal) copies_.give(*r);
   }
 }
 
-errorcode_t device::send_bundle(request& r) {
-  const uint64_t tag = tag_of(message_tag::kind::bundle);
-  under_way_.fetch_add(1, std::memory_order_relaxed);
-  bundles_under_way_.fetch_add(1, std::memory_order_relaxed);
-  const errorcode_t sent = send_to(r.peer, errorcode_t::posted, [&](fi_addr_t to) {
-    if (trailer_ != 0) std::memcpy(r.copy.get() + r.size, &tag, trailer_size);
+errorcode_t device::send_copied(request& r, message_tag::kind what) {
+  const uint64_t tag = tag_of(what);
+  if (trailer_ != 0) std::memcpy(r.copy.get() + r.size, &tag, trailer_size);
+  return begin_copied(r, [&](fi_addr_t to) {
     return send_message(r, {r.copy.get(), r.size + trailer_, r.copy_registration.lkey}, tag, to);
   });
-  if (sent != errorcode_t::posted) {
-    under_way_.fetch_sub(1, std::memory_order_release);
-    bundles_under_way_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  return sent;
 }
 
 void device::send_all_bundles() {
@@ -133,7 +140,7 @@ void device::send_all_bundles() {
 bool device::flush_if_unpolled() {
   const bool polled = was_polled();
   if (!polled) flush_bundles();
-  const bool under_way = bundles_under_way_.load(std::memory_order_relaxed) != 0;
+  const bool under_way = copies_under_way_.load(std::memory_order_relaxed) != 0;
   // After it has accepted a message, a provider may need reads of its queue: for a rendezvous, or if a socket was full.
   if (!polled && under_way) read_on();
   return under_way || bundles_.any();

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "network/ofi/bundle.hpp"
 #include "network/ofi/device.hpp"
 
 namespace lci::network::ofi {
@@ -56,7 +57,7 @@ device::~device() {
     if (r.copy_registration.handle != nullptr) registrar_->remove(r.copy_registration);
   };
   requests_.for_each(deregister_copy);
-  bundle_requests_.for_each(deregister_copy);
+  copies_.for_each(deregister_copy);
 }
 
 void device::open_endpoint(const device_attr_t& attr) {
@@ -87,10 +88,13 @@ void device::set_limits(const device_attr_t& attr, size_t longest) {
   if (largest <= trailer_)
     throw resource_error("ofi: messages of " + provider_.name() + " have at most " +
                          std::to_string(info.ep_attr->max_msg_size) + " bytes");
-  limits_.max_inject = inject < trailer_ ? 0 : inject - trailer_;
+  limits_.max_inject = injected_end_ = inject < trailer_ ? 0 : inject - trailer_;
   limits_.max_send = largest - trailer_;
   // Providers that need their calls one at a time have crashed with bundles.
   if (!provider_.one_call_at_a_time()) bundle_size_ = std::min(attr.ofi_bundle_size, limits_.max_send);
+  // Where each message costs a system call, larger ones are bundled as well, if at least two fit in a bundle.
+  if (provider_.sends_by_system_calls() && bundle_size_ >= 2 * bundle::room_for(limits_.max_inject))
+    limits_.max_inject = bundle_size_ / 2 - bundle::room_for(0);
   limits_.rma = provider_.rma();
   limits_.max_rma = limits_.rma ? std::min(info.ep_attr->max_msg_size, context.max_msg_size) : 0;
   limits_.put_imm = provider_.puts_carry_data();

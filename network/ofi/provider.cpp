@@ -151,7 +151,7 @@ provider::provider(const net_context_attr_t& attr, const datagram_request& wante
   info_->tx_attr->op_flags = 0;  // each call sets its own flags
   info_->domain_attr->av_type = FI_AV_TABLE;
   one_call_at_a_time_ = this->name() == "net";
-  gets_need_polls_ = is_over_tcp(info_->fabric_attr->prov_name);
+  is_over_tcp_ = is_over_tcp(info_->fabric_attr->prov_name);
   carries_data_ = attr.ofi_cq_data && info_->domain_attr->cq_data_size >= 4;
   // An address relative to the range needs the range's page in the rkey, next to a key of our choice.
   rma_ = delivery && attr.ofi_rma && (info_->caps & FI_RMA) != 0 &&

@@ -37,7 +37,9 @@ class provider {
   /// an experiment that became `tcp` in 1.18, fails if threads send and poll at once.
   bool one_call_at_a_time() const { return one_call_at_a_time_; }
   /// Whether a get completes only when the target polls, as over TCP.
-  bool gets_need_polls() const { return gets_need_polls_; }
+  bool gets_need_polls() const { return is_over_tcp_; }
+  /// Whether each message that is sent costs a system call.
+  bool sends_by_system_calls() const { return is_over_tcp_; }
   bool keeps_order(uint64_t order) const {
     return (info_->tx_attr->msg_order & info_->rx_attr->msg_order & order) == order;
   }
@@ -48,7 +50,7 @@ class provider {
   bool carries_data_ = false;
   bool rma_ = false;
   bool one_call_at_a_time_ = false;
-  bool gets_need_polls_ = false;
+  bool is_over_tcp_ = false;
 };
 
 /// Whether there is a provider that may be used without being asked for. Over TCP our own backend is faster: a TCP

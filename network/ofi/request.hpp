@@ -17,7 +17,9 @@ namespace lci::network::ofi {
 
 /// Owned by the device from take() to give(). Its address is the context of the libfabric call.
 struct request {
-  enum class kind : uint8_t { send, put, get, recv, control, bundle };
+  /// `copy`: what the device has copied, for a post whose buffers are free when it returns: a bundle, a message or a
+  /// put.
+  enum class kind : uint8_t { send, put, get, recv, control, copy };
 
   fi_context2 space;  // some providers write here while the call is in flight; must be first
   void* context;      // of the core's operation or buffer
@@ -29,9 +31,9 @@ struct request {
   int peer;  // not valid for recv
   request* next_free;
   /// Whether the core waits for its completion.
-  bool of_core() const { return what != kind::control && what != kind::bundle; }
+  bool of_core() const { return what != kind::control && what != kind::copy; }
 
-  // For a bundle, and for messages with a trailer: allocated once, then reused.
+  // Of kind `copy`, and of messages with a trailer: allocated once, then reused.
   std::unique_ptr<std::byte[]> copy;
   registration copy_registration;
 };

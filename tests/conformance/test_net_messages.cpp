@@ -51,7 +51,7 @@ TEST_CASE("the buffer of a raw send of a copy may be changed after the post", "[
   on_ranks([](rank_env& env) {
     raw_port port(env);
     const size_t largest = lci::get_max_bcopy_size_x().runtime(env.rt)();
-    for (const size_t size : {size_t{0}, size_t{1}, size_t{48}, size_t{64}, largest}) {
+    for (const size_t size : {size_t{0}, size_t{1}, size_t{48}, size_t{64}, size_t{1000}, size_t{3000}, largest}) {
       constexpr int n = 20;
       std::vector<std::vector<char>> in(n, std::vector<char>(size));
       for (auto& buffer : in)

@@ -87,7 +87,7 @@ TEST_CASE("the buffer of a raw put of a copy may be changed after the post", "[n
     raw_port port(env);
     const size_t largest = lci::get_max_bcopy_size_x().runtime(env.rt)();
     window w(env, largest + 2 * offset, {env.device}, true);
-    for (const size_t size : {size_t{0}, size_t{1}, size_t{64}, largest}) {
+    for (const size_t size : {size_t{0}, size_t{1}, size_t{64}, size_t{1000}, size_t{3000}, largest}) {
       for (const bool imm : {false, true}) {
         w.clear();
         env.barrier();
