@@ -64,7 +64,7 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
   return inject_slowly(peer, head, payload, size);
 }
 
-inline void device::push_short(out_lane& lane, message_head head, const void* payload, size_t size) {
+LCI_ALWAYS_INLINE inline void device::push_short(out_lane& lane, message_head head, const void* payload, size_t size) {
   if (size == 0)
     lane.push_head(head);
   else if (size <= out_lane::most_behind_head)

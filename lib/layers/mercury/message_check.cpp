@@ -29,11 +29,13 @@ __attribute__((target("sse4.2"))) uint32_t check_by_instruction(uint32_t value, 
   for (; size > 0; ++p, --size) rest = __builtin_ia32_crc32qi(rest, *p);
   return rest;
 }
-
-const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
 #endif
 
 }  // namespace
+
+#if defined(__x86_64__)
+const bool has_check_instruction = __builtin_cpu_supports("sse4.2") != 0;
+#endif
 
 uint32_t message_check_portable(uint32_t value, const void* data, size_t size) {
   return sliced_crc<uint32_t, polynomial>::update(value, data, size);
@@ -41,7 +43,7 @@ uint32_t message_check_portable(uint32_t value, const void* data, size_t size) {
 
 uint32_t message_check(uint32_t value, const void* data, size_t size) {
 #if defined(__x86_64__)
-  if (has_instruction) return check_by_instruction(value, data, size);
+  if (has_check_instruction) return check_by_instruction(value, data, size);
 #endif
   return message_check_portable(value, data, size);
 }

@@ -86,7 +86,7 @@ struct part_header {
 template <class Header>
 uint32_t check_of(const void* message, size_t payload) {
   constexpr size_t before = sizeof(Header) - sizeof(uint32_t);
-  const uint32_t value = message_check(check_start, message, before);
+  const uint32_t value = message_check_of<before>(check_start, message);
   return payload > 0 ? message_check(value, static_cast<const char*>(message) + sizeof(Header), payload) : value;
 }
 

@@ -21,8 +21,8 @@ inline lci::comp_attr_t in_place() {
 
 /// Registers a completion object with the class's runtime. Throws exceptions of the core, and lci::resource_error if
 /// the registrations are not in the order of `channel`.
-inline void open_channel(na_class& c, channel expected, lci::comp_impl_t* to) {
-  if (lci::register_rcomp_x(lci::comp_t(to)).runtime(c.runtime)() != static_cast<lci::rcomp_t>(expected))
+inline void open_channel(na_class& c, channel expected, lci::comp_t to) {
+  if (lci::register_rcomp_x(to).runtime(c.runtime)() != static_cast<lci::rcomp_t>(expected))
     throw lci::resource_error("the runtime of a class gives other numbers than NA expects");
 }
 
@@ -44,12 +44,15 @@ inline bool post(na_class& c, addr to, channel by, const void* buffer, size_t si
   }
 }
 
-/// The address of a message's sender. NA_ADDR_NULL if the receive has failed or the sender has not introduced itself;
-/// the caller must then ignore the message.
+/// The address of the sender of a message. NA_ADDR_NULL if it has not introduced itself: the caller must then ignore the
+/// message.
+inline na_addr_t source_of(const na_class& c, int rank) {
+  const auto id = static_cast<uint32_t>(rank);
+  return LCI_LIKELY(id <= c.book->last()) ? c.book->of_peer(id) : NA_ADDR_NULL;
+}
+/// The same; NA_ADDR_NULL also if the receive has failed.
 inline na_addr_t source_of(const na_class& c, const lci::status_t& status) {
-  const auto rank = static_cast<uint32_t>(status.rank);
-  if (!status.is_done() || rank > c.book->last() || !is_peer(c.book->current(rank))) return NA_ADDR_NULL;
-  return c.book->of(rank);
+  return status.is_done() ? source_of(c, status.rank) : NA_ADDR_NULL;
 }
 
 }  // namespace na

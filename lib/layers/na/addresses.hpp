@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "lib/base/cpu.hpp"
 #include "lib/layers/na/identity.hpp"
 
 namespace na {
@@ -48,6 +49,11 @@ class address_book {
   /// The address of the current peer with this id.
   na_addr_t of(uint32_t rank) const { return encode({rank, generation(rank)}); }
   addr current(uint32_t rank) const { return {rank, generation(rank)}; }
+  /// of(), or NA_ADDR_NULL if no peer has this id.
+  na_addr_t of_peer(uint32_t rank) const {
+    const addr a = current(rank);
+    return LCI_LIKELY(is_peer(a)) ? encode(a) : NA_ADDR_NULL;
+  }
   /// False if the value is no address of this class.
   bool decode(na_addr_t value, addr* to) const {
     const uint64_t v = reinterpret_cast<uint64_t>(value);

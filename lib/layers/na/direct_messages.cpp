@@ -24,12 +24,17 @@ struct inside_poll {
 };
 
 direct_messages::direct_messages(na_class& c)
-    : lci::comp_impl_t(in_place()), class_(c), most_(static_cast<int32_t>(c.most_calls)), departures_(*this) {}
+    : class_(c), most_(static_cast<int32_t>(c.most_calls)), departures_(*this) {}
 
 void direct_messages::open() {
   peers_ = std::make_unique<peer[]>(class_.book->last() + 1);
-  open_channel(class_, channel::direct_messages, this);
+  handler_ = lci::alloc_am_handler_x(on_message).runtime(class_.runtime).user_context(this)();
+  open_channel(class_, channel::direct_messages, handler_);
   on_new_peer(0, class_.most_calls);
+}
+
+void direct_messages::close() {
+  if (!handler_.is_empty()) lci::free_comp_x(&handler_).runtime(class_.runtime)();
 }
 
 void direct_messages::attach(na_context* context, direct_receiver* to) {
@@ -46,11 +51,8 @@ void direct_messages::detach() {
   context_ = nullptr;
 }
 
-void direct_messages::signal(lci::status_t status) {
-  const na_addr_t source = source_of(class_, status);
-  if (source == NA_ADDR_NULL) return;
-  const auto tag = static_cast<na_tag_t>(status.tag);
-  const auto rank = static_cast<uint32_t>(status.rank);
+LCI_ALWAYS_INLINE inline void direct_messages::receive(na_addr_t source, uint32_t rank, na_tag_t tag, const void* data,
+                                                       size_t size) {
   const std::lock_guard guard(lock_);
   if ((tag & answer_bit) == 0) {
     peer& caller = peers_[rank];
@@ -62,17 +64,24 @@ void direct_messages::signal(lci::status_t status) {
     peers_[rank].count_answer();
   }
   if (receiver_ != nullptr) {
-    receiver_->on_message(source, tag, status.buffer, status.size);
+    receiver_->on_message(source, tag, data, size);
     // In NA_Direct_poll() this thread is the only one that waits for the context.
     if (LCI_UNLIKELY(polled_here != context_)) context_->end_round();
   } else {
-    const char* const begin = static_cast<const char*>(status.buffer);
+    const char* const begin = static_cast<const char*>(data);
     try {
-      early_.push_back({source, tag, std::vector<char>(begin, begin + status.size)});
+      early_.push_back({source, tag, std::vector<char>(begin, begin + size)});
     } catch (const std::bad_alloc&) {
       end(class_.book->current(rank));  // the caller would wait for ever
     }
   }
+}
+
+void direct_messages::on_message(void* self, int rank, const void* data, size_t size, lci::tag_t tag) {
+  auto& me = *static_cast<direct_messages*>(self);
+  const na_addr_t source = source_of(me.class_, rank);
+  if (LCI_LIKELY(source != NA_ADDR_NULL))
+    me.receive(source, static_cast<uint32_t>(rank), static_cast<na_tag_t>(tag), data, size);
 }
 
 void direct_messages::refuse_call(uint32_t rank) {
@@ -107,8 +116,7 @@ void direct_messages::on_new_peer(uint32_t rank, uint32_t most_calls) {
   p.arrived.store(p.replied(), std::memory_order_relaxed);
 }
 
-bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t tag) {
-  peer& p = peers_[to.rank];
+LCI_ALWAYS_INLINE inline bool direct_messages::count_sent(peer& p, na_tag_t tag) {
   if ((tag & answer_bit) == 0) {
     const std::lock_guard guard(calls_lock_);  // U1
     const uint32_t sent = p.sent.load(std::memory_order_relaxed);
@@ -121,6 +129,25 @@ bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t ta
     else
       p.replied_by_others.fetch_add(1, std::memory_order_relaxed);
   }
+  return true;
+}
+
+LCI_ALWAYS_INLINE inline na_return_t direct_messages::try_send(addr to, const void* buffer, size_t size, na_tag_t tag) {
+  lci::core::device* const device = class_.device.p_impl;
+  const lci::detail::device_front& front = lci::detail::front_of(device);
+  if (LCI_UNLIKELY(size >= front.direct_end || front.not_plain.load(std::memory_order_acquire) != 0)) return NA_TIMEOUT;
+  peer& p = peers_[to.rank];
+  if (LCI_UNLIKELY(!count_sent(p, tag))) return NA_TIMEOUT;
+  const lci::errorcode_t sent = lci::detail::inject_am(
+      device, static_cast<int>(to.rank), static_cast<lci::rcomp_t>(channel::direct_messages), tag, buffer, size);
+  if (LCI_UNLIKELY(sent != lci::errorcode_t::done)) return revoke(p, tag), NA_TIMEOUT;
+  if ((tag & answer_bit) != 0) return NA_SUCCESS;
+  return LCI_LIKELY(class_.book->still_valid(to)) ? NA_SUCCESS : NA_PROTOCOL_ERROR;  // G2
+}
+
+bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t tag) {
+  peer& p = peers_[to.rank];
+  if (!count_sent(p, tag)) return false;
   try {
     if (!post(class_, to, channel::direct_messages, buffer, size, tag)) return revoke(p, tag), false;
   } catch (...) {
@@ -267,12 +294,24 @@ void NA_Direct_owe(na_class_t* na_class, const void* bytes, na_size_t size, na_a
   if (check("NA_Direct_owe", na_class, dest, &to) == NA_SUCCESS) na_class->direct.owe(to, tag, bytes, size);
 }
 
+namespace {
+LCI_NOINLINE na_return_t try_otherwise(na_class_t* na_class, const void* buf, na_size_t buf_size, na_addr_t dest,
+                                       na_tag_t tag) {
+  constexpr const char* function = "NA_Direct_try";
+  addr to;
+  if (const na_return_t bad = check(function, na_class, dest, &to)) return bad;
+  if (na_class->waiting.any()) return NA_TIMEOUT;  // queued messages are sent first
+  return na::guarded(function, [&] { return na_class->direct.send(to, buf, buf_size, tag) ? NA_SUCCESS : NA_TIMEOUT; });
+}
+}  // namespace
+
 na_return_t NA_Direct_try(na_class_t* na_class, const void* buf, na_size_t buf_size, na_addr_t dest, na_tag_t tag) {
   addr to;
-  if (const na_return_t bad = check("NA_Direct_try", na_class, dest, &to)) return bad;
-  if (LCI_UNLIKELY(na_class->waiting.any())) return NA_TIMEOUT;  // queued messages are sent first
-  return na::guarded("NA_Direct_try",
-                     [&] { return na_class->direct.send(to, buf, buf_size, tag) ? NA_SUCCESS : NA_TIMEOUT; });
+  if (LCI_LIKELY(na_class->book->decode(dest, &to) && na_class->book->valid(to) && !na_class->waiting.any())) {
+    const na_return_t sent = na_class->direct.try_send(to, buf, buf_size, tag);
+    if (LCI_LIKELY(sent != NA_TIMEOUT)) return sent;
+  }
+  return try_otherwise(na_class, buf, buf_size, dest, tag);
 }
 
 na_return_t NA_Direct_queue(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg, const void* buf,

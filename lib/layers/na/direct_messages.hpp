@@ -30,17 +30,21 @@ namespace na {
 /// Both sides count a peer's unanswered calls. The sender counts a call before it posts it, and an answer when it
 /// arrives. The receiver counts a call when it arrives, and its answer before it posts it, so its number never exceeds
 /// the sender's. So a peer with more unanswered calls than this class accepts has ignored the bound; it is disconnected.
-class direct_messages final : public lci::comp_impl_t {
+class direct_messages {
  public:
   explicit direct_messages(na_class& c);
   /// Registers with the class's runtime. Throws exceptions of the core.
   void open();
+  /// Frees what open() has allocated. The class's device must have been freed.
+  void close();
   void attach(na_context* context, direct_receiver* to);
   void detach();
-  void signal(lci::status_t status) override;
 
   /// Resets the counts of an id that a new peer uses, which accepts `most_calls` unanswered calls.
   void on_new_peer(uint32_t rank, uint32_t most_calls);
+  /// Sends a message if the core can take it at once. Returns NA_SUCCESS, NA_TIMEOUT if nothing was sent, or
+  /// NA_PROTOCOL_ERROR if the peer has left meanwhile.
+  na_return_t try_send(addr to, const void* buffer, size_t size, na_tag_t tag);
   /// Returns false if there is no credit or no memory, or the core returns `retry`. Throws lci::peer_failure_error.
   bool send(addr to, const void* buffer, size_t size, na_tag_t tag);
   /// Posts the receive that reports the peer's orderly disconnect, unless it is posted already. Returns false if there
@@ -108,6 +112,12 @@ class direct_messages final : public lci::comp_impl_t {
     size_t size = 0;
   };
   static constexpr size_t most_owed = 64;  // answers
+
+  /// The handler of active messages. A function, which the core calls at less cost than a completion object.
+  static void on_message(void* self, int rank, const void* data, size_t size, lci::tag_t tag);
+  void receive(na_addr_t source, uint32_t rank, na_tag_t tag, const void* data, size_t size);
+  /// Counts a message that is about to be sent. Returns false if it is a call for which there is no credit.
+  bool count_sent(peer& p, na_tag_t tag);
   /// Counts a message that could not be sent as not sent.
   LCI_COLD void revoke(peer& p, na_tag_t tag);
   /// Whether the calling thread is the answerer.
@@ -123,7 +133,8 @@ class direct_messages final : public lci::comp_impl_t {
   void note_debt();
 
   na_class& class_;
-  const int32_t most_;  // unanswered calls of each peer
+  lci::comp_t handler_;  // of on_message()
+  const int32_t most_;   // unanswered calls of each peer
   departures departures_;
   std::unique_ptr<peer[]> peers_;
   lci::biased_lock calls_lock_;          // no other lock is taken under it

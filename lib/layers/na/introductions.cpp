@@ -32,7 +32,7 @@ void introductions::open() {
   const size_t n = size_t{class_.book->last()} + 1;
   owed_ = std::make_unique<owed[]>(n);
   owing_.reserve(n);
-  open_channel(class_, channel::introductions, this);
+  open_channel(class_, channel::introductions, lci::comp_t(this));
 }
 
 introduction introductions::message(kind what, uint64_t number) const {

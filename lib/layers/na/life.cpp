@@ -122,6 +122,7 @@ void na_class::open(const na::url& at, bool listen) {
 
 void na_class::close() {
   if (!device.is_empty()) lci::free_device_x(&device).runtime(runtime)();
+  direct.close();
   if (!network.is_empty()) lci::free_net_context_x(&network).runtime(runtime)();
   if (!runtime.is_empty()) lci::free_runtime(&runtime);
 }

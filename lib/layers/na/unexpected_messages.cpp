@@ -40,8 +40,8 @@ unexpected_messages::~unexpected_messages() {
 
 void unexpected_messages::open() {
   peers_ = std::make_unique<peer[]>(class_.book->last() + 1);
-  open_channel(class_, channel::unexpected_messages, this);
-  open_channel(class_, channel::reports, &reports_);
+  open_channel(class_, channel::unexpected_messages, lci::comp_t(this));
+  open_channel(class_, channel::reports, lci::comp_t(&reports_));
 }
 
 // --- sending ---
