@@ -52,13 +52,13 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
     out_lane* lane = row[peer].load(std::memory_order_acquire);  // A5: see R5
     if (LCI_LIKELY(lane != nullptr && lane->has_room_alone())) {
       if (LCI_UNLIKELY(size != out_lane::most_behind_head))
-        return size <= out_lane::most_of_line ? inject_other_size(*lane, head, payload, size)
-                                              : inject_slowly(peer, head, payload, size);
+        return size <= out_lane::most_of_lines ? inject_other_size(*lane, head, payload, size)
+                                               : inject_slowly(peer, head, payload, size);
       lane->push_full_slot(head, payload);
       after_send(*lane);
       return errorcode_t::done;
     }
-    if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_line)
+    if (lane != nullptr && lane->shared_by_threads && size <= out_lane::most_of_lines)
       return inject_among_threads(peer, head, payload, size);
   }
   return inject_slowly(peer, head, payload, size);
@@ -69,8 +69,10 @@ LCI_ALWAYS_INLINE inline void device::push_short(out_lane& lane, message_head he
     lane.push_head(head);
   else if (size <= out_lane::most_behind_head)
     lane.push_slot(head, payload, size);
-  else
+  else if (size <= out_lane::most_of_line)
     lane.push_line(head, payload, size);
+  else
+    lane.push_lines(head, payload, size);
   after_send(lane);
 }
 
@@ -96,7 +98,7 @@ errorcode_t device::inject_other_size(out_lane& lane, message_head head, const v
 
 errorcode_t device::inject_slowly(int peer, message_head head, const void* payload, size_t size) {
   out_lane* const lane = lane_of(thread_index(), peer);
-  if (lane != nullptr && lane->has_room_alone() && size > out_lane::most_of_line &&
+  if (lane != nullptr && lane->has_room_alone() && size > out_lane::most_of_lines &&
       lane->push_large(&head, sizeof head, payload, size, entry_.idle_polls)) {
     after_send(*lane);
     return errorcode_t::done;
@@ -126,7 +128,7 @@ inline errorcode_t device::push(out_lane& lane, const net_op& op, size_t size) {
   const segment& a = op.segments[0];
   const segment& b = op.segments[1];
   const size_t b_size = size - a.size;
-  if (LCI_LIKELY(size <= slot_word::wide)) {
+  if (LCI_LIKELY(size <= slot_word::widest)) {
     lane.push_small(a.base, a.size, b.base, b_size);
   } else if (!lane.push_large(a.base, a.size, b.base, b_size, entry_.idle_polls)) {
     return no_room(lane, op.peer);

@@ -87,7 +87,7 @@ class device final : public network::device {
   LCI_COLD bool check_external_peers(event_sink& sink);
   void leave_external_peers();
 
-  /// The payload has at most out_lane::most_of_line bytes.
+  /// The payload has at most out_lane::most_of_lines bytes.
   void push_short(out_lane& lane, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size);
   /// Whether this lane is still the calling thread's lane to `peer`. The caller holds the lane's lock; before it got

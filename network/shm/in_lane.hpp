@@ -145,6 +145,8 @@ class alignas(cache_line) in_lane {
       slot_view(line).word().store(slot_word::empty_first, std::memory_order_relaxed);
   }
   static constexpr uint64_t most_given_back = 1024;  // bytes
+  // Bytes of slots in a row without a message: the rest of a line, and lines at the end of the ring.
+  static constexpr ptrdiff_t most_skipped = slot_size + (slot_word::most_lines - 1) * cache_line;
   void end_drain(const give_room_back& at, bool slower, bool answers);
 
   lane_header& shared_;
@@ -164,6 +166,15 @@ class alignas(cache_line) in_lane {
   int thread_;  // of a lane that is assigned to other senders, of the first one
   bool own_;    // never changes: only lanes of peers outside of the job are assigned to other senders
 };
+
+/// Delivers a message of several lines, in one piece. A separate function, so that drain() needs no memory for it.
+template <class OnMessage>
+LCI_NOINLINE void deliver_lines(int source, slot_view slot, size_t size, OnMessage& on_message) {
+  alignas(16) std::byte whole[slot_word::widest];
+  for (size_t done = 0; done < size; done += slot_word::wide, slot = slot.next_line())
+    std::memcpy(whole + done, slot.payload(), slot_word::wide);
+  on_message(source, whole, size);
+}
 
 template <class OnMessage, class OnImmediate>
 int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
@@ -199,14 +210,19 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
       const uint64_t word = slot_view(end).word().load(std::memory_order_acquire);  // A1
       if (!slot_word::is_of(word, number)) break;
       if (LCI_LIKELY(slot_word::is_short(word))) continue;
-      if ((slot_word::flags(word) & slot_word::takes_line) != 0) {
-        ++number;
-        end += slot_size;
+      const uint32_t flags = slot_word::flags(word);
+      if ((flags & slot_word::skipped) != 0) {
+        const uint64_t n = (flags & slot_word::takes_line) != 0 ? 2 : 1;
+        // Skipped slots are not counted, as a message follows them. (Not for ever, so a sender of nothing but skipped
+        // slots can't keep this loop running.)
+        if (limit - first_limit < most_skipped) limit = std::min(limit + n * slot_size, wrap);
+        number += n - 1;
+        end += (n - 1) * slot_size;
+      } else if ((flags & slot_word::takes_line) != 0) {
+        const uint64_t others = slot_word::slots_of_long(flags & slot_word::size_mask) - 1;
+        number += others;
+        end += others * slot_size;
       }
-      // A skipped slot is not counted, as a message follows it. (Once only, so a sender of nothing but skipped slots
-      // can't keep this loop running.)
-      if ((slot_word::flags(word) & slot_word::skipped) != 0 && limit == first_limit && limit < wrap)
-        limit += slot_size;
     }
     left -= static_cast<int>(n_slots(at.first, end));
     while (at.next < end) {
@@ -220,9 +236,15 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
       }
       const uint32_t size = flags & slot_word::size_mask;
       if ((flags & slot_word::takes_line) != 0) {
-        at.next += slot_size;
-        ++left;
-        if (LCI_LIKELY(size <= slot_word::wide)) on_message(source, slot.payload(), size);
+        const uint64_t n = slot_word::slots_of_long(size);
+        at.next += (n - 1) * slot_size;
+        left += static_cast<int>(n - 1);
+        if (LCI_UNLIKELY((flags & slot_word::skipped) != 0))
+          ++left;
+        else if (size <= slot_word::wide)
+          on_message(source, slot.payload(), size);
+        else if (LCI_LIKELY(size <= slot_word::widest))
+          deliver_lines(source, slot, size, on_message);
         continue;
       }
       if ((flags & slot_word::immediate) != 0) {

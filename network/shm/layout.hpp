@@ -18,7 +18,7 @@
 
 namespace lci::network::shm {
 
-constexpr uint64_t segment_magic = 0x4c43492d73686d36ull;  // "LCI-shm6"
+constexpr uint64_t segment_magic = 0x4c43492d73686d37ull;  // "LCI-shm7"
 constexpr uint32_t max_devices = 1024;                     // open at a time, in one rank
 constexpr uint32_t max_lanes_per_device = 16384;
 constexpr uint32_t max_ranks = 1u << 22;  // more processes than a host can have

@@ -87,11 +87,23 @@ class alignas(cache_line) out_lane {
     const place at = next_line();
     put_head(at, head);
     std::memcpy(at.slot.payload() + sizeof head, rest, most_behind_head);
-    put_second_half(at, static_cast<const std::byte*>(rest) + most_behind_head, rest_size - most_behind_head);
+    put_second_half(at.slot, static_cast<const std::byte*>(rest) + most_behind_head, rest_size - most_behind_head);
     publish(at, static_cast<uint32_t>(sizeof head + rest_size) | slot_word::takes_line);
   }
 
-  /// A message of two parts, together at most slot_word::wide bytes.
+  /// A head, and more than most_of_line bytes, but at most most_of_lines.
+  static constexpr size_t most_of_lines = slot_word::widest - sizeof(message_head);
+  void push_lines(message_head head, const void* rest, size_t rest_size) {
+    const place at = next_lines(sizeof head + rest_size);
+    const auto* const from = static_cast<const std::byte*>(rest);
+    put_head(at, head);
+    std::memcpy(at.slot.payload() + sizeof head, from, most_behind_head);
+    put_second_half(at.slot, from + most_behind_head, most_of_line - most_behind_head);
+    put_other_lines(at, from + most_of_line, rest_size - most_of_line);
+    publish(at, static_cast<uint32_t>(sizeof head + rest_size) | slot_word::takes_line);
+  }
+
+  /// A message of two parts, together at most slot_word::widest bytes.
   void push_small(const void* a, size_t a_size, const void* b, size_t b_size) {
     const size_t size = a_size + b_size;
     if (size <= slot_word::narrow) {
@@ -100,12 +112,14 @@ class alignas(cache_line) out_lane {
       if (b_size > 0) copy_small(at.slot.payload() + a_size, b, b_size);
       publish(at, static_cast<uint32_t>(size));
     } else {
-      std::byte whole[slot_word::wide];
+      std::byte whole[slot_word::widest];
       copy_small(whole, a, a_size);
       if (b_size > 0) copy_small(whole + a_size, b, b_size);
-      const place at = next_line();
+      const size_t in_line = std::min(size, slot_word::wide);
+      const place at = size <= slot_word::wide ? next_line() : next_lines(size);
       std::memcpy(at.slot.payload(), whole, slot_word::narrow);
-      put_second_half(at, whole + slot_word::narrow, size - slot_word::narrow);
+      put_second_half(at.slot, whole + slot_word::narrow, in_line - slot_word::narrow);
+      if (size > in_line) put_other_lines(at, whole + in_line, size - in_line);
       publish(at, static_cast<uint32_t>(size) | slot_word::takes_line);
     }
   }
@@ -203,8 +217,12 @@ class alignas(cache_line) out_lane {
 
   uint64_t data_limit() const { return data_head_ + data_size_; }
 
-  /// The limit of tail_: leaves space for a message of two slots and a skipped slot before it.
-  uint64_t limit(uint64_t head) const { return head + slots_.n_slots() - 2; }
+  /// The limit of tail_: leaves space for the largest message in slots, and for those that are skipped before it: the rest
+  /// of a line, and lines at the end of the ring that are too few for the message.
+  uint64_t limit(uint64_t head) const {
+    constexpr uint64_t needed = 1 + 2 * (slot_word::most_lines - 1) + 2 * slot_word::most_lines;
+    return head + slots_.n_slots() - (needed - 1);
+  }
 
   struct place {
     slot_view slot;
@@ -230,13 +248,23 @@ class alignas(cache_line) out_lane {
     if (tail_ % 2 != 0) publish(take(1), slot_word::skipped);
     return take(2);
   }
+  /// Lines for a message of that size, with consecutive addresses.
+  place next_lines(size_t size) {
+    const uint64_t span = slot_word::slots_of_long(size);
+    if (tail_ % 2 != 0) publish(take(1), slot_word::skipped);
+    while (LCI_UNLIKELY(slots_.n_before_wrap(tail_) < span))
+      publish(take(2), slot_word::skipped | slot_word::takes_line);
+    const place at = take(span);
+    for (uint64_t more = 2; more < span; more += 2) at.slot.prefetch_ahead(span + slots_ahead + more);
+    return at;
+  }
   static void publish(place at, uint32_t size_and_flags) {
     at.slot.word().store(slot_word::pack(at.number, size_and_flags),
                          std::memory_order_release);  // R1: pairs with A1 in in_lane
   }
-  /// Stores the part of a two-slot message after its first 24 bytes: 1 to 32 bytes; at least 8 bytes precede `data`. It
+  /// Stores the part of a line's payload after its first 24 bytes: 1 to 32 bytes; at least 8 bytes precede `data`. It
   /// begins in the second slot's word. A late thread may still read that word (ready()), so it is stored at once.
-  static void put_second_half(place at, const std::byte* data, size_t size) {
+  static void put_second_half(slot_view slot, const std::byte* data, size_t size) {
     constexpr size_t in_word = sizeof(uint64_t);
     uint64_t word;
     if (LCI_LIKELY(size >= in_word)) {
@@ -245,8 +273,22 @@ class alignas(cache_line) out_lane {
       std::memcpy(&word, data + size - in_word, in_word);
       word >>= 8 * (in_word - size);
     }
-    at.slot.second_word().store(word, std::memory_order_relaxed);
-    if (size > in_word) copy_small(at.slot.payload() + slot_word::narrow + in_word, data + in_word, size - in_word);
+    slot.second_word().store(word, std::memory_order_relaxed);
+    if (size > in_word) copy_small(slot.payload() + slot_word::narrow + in_word, data + in_word, size - in_word);
+  }
+  /// Stores the part of a message after its first line.
+  static void put_other_lines(place at, const std::byte* data, size_t size) {
+    slot_view line = at.slot;
+    for (uint64_t number = at.number + 2;; number += 2) {
+      line = line.next_line();
+      const size_t in_line = std::min(size, slot_word::wide);
+      copy_small(line.payload(), data, std::min(in_line, slot_word::narrow));
+      if (in_line > slot_word::narrow) put_second_half(line, data + slot_word::narrow, in_line - slot_word::narrow);
+      line.word().store(slot_word::pack(number, slot_word::skipped), std::memory_order_relaxed);
+      size -= in_line;
+      if (size == 0) return;
+      data += in_line;
+    }
   }
   static void put_head(place at, message_head head) {
     // Word by word: a copy of the whole would go through the stack.

@@ -1,12 +1,14 @@
 // The ring of a lane: slots of 32 bytes, two in a cache line, each with a word and 24 bytes of payload.
 //
-// A message of up to 24 bytes takes one slot, one of up to 56 bytes a whole line, because the cost of a stream of small
-// messages is the number of lines that move from one core to the other. A slot is full when the low half of its word is
-// the slot's number plus one; slots are numbered from the lane's first slot on.
+// A message of up to 24 bytes takes one slot, one of up to 56 bytes a whole line, one of up to 168 bytes two or three
+// lines, because the cost of small messages is the number of lines that move from one core to the other. A slot is full
+// when the low half of its word is the slot's number plus one; slots are numbered from the lane's first slot on. The
+// further lines of a message begin with such a word, too. So all first words are rewritten on each lap: none of them is
+// data of the previous lap.
 //
 // The second word of a line may contain data of a message of the previous lap. So a sender that fills the first slot
 // with a short message clears the second word before it publishes the first slot; the receiver reads the second word
-// only after it has found the first slot full, and short. All first words are rewritten on each lap.
+// only after it has found the first slot full, and short.
 #pragma once
 
 #include <atomic>
@@ -21,12 +23,19 @@ constexpr size_t slot_size = cache_line / 2;
 
 /// The word of a full slot. High half: size and flags.
 struct slot_word {
-  static constexpr size_t narrow = slot_size - sizeof(uint64_t);  // payload bytes of a message in one slot
-  static constexpr size_t wide = cache_line - sizeof(uint64_t);   // and in two slots
-  static constexpr uint32_t in_ring = 1u << 31;                   // a ring_reference: the message is in the byte ring
-  static constexpr uint32_t immediate = 1u << 30;                 // immediate data of a put
-  static constexpr uint32_t takes_line = 1u << 29;                // a message of more than `narrow` bytes
-  static constexpr uint32_t skipped = 1u << 28;  // no message: a two-slot message begins in the next line
+  // Payload bytes of a message in one slot, in a line, and in as many lines as one takes. In more lines, messages of 200
+  // bytes were slower than through the byte ring.
+  static constexpr size_t narrow = slot_size - sizeof(uint64_t);
+  static constexpr size_t wide = cache_line - sizeof(uint64_t);
+  static constexpr size_t most_lines = 3;
+  static constexpr size_t widest = most_lines * wide;
+
+  static constexpr uint32_t in_ring = 1u << 31;     // a ring_reference: the message is in the byte ring
+  static constexpr uint32_t immediate = 1u << 30;   // immediate data of a put
+  static constexpr uint32_t takes_line = 1u << 29;  // a message of more than `narrow` bytes
+  // No message: the next one begins in a later line, or this is a further line of a message. With takes_line, the whole
+  // line is skipped.
+  static constexpr uint32_t skipped = 1u << 28;
   static constexpr uint32_t size_mask = skipped - 1;
 
   static constexpr uint64_t pack(uint64_t number, uint32_t size_and_flags) {
@@ -40,8 +49,12 @@ struct slot_word {
   /// slots the other way round. So these words are never mistaken for full ones, even when numbers exceed 2^32.
   static constexpr uint64_t empty_first = 0, empty_second = 1;
 
-  /// Whether it is a message in this slot and the next one.
+  /// Whether it is a message in this line, or in this one and further lines.
   static constexpr bool is_long(uint64_t word) { return (flags(word) & ~size_mask) == takes_line; }
+  /// The number of slots of a message that takes a line or more. A size that no sender writes counts as one of a line.
+  static constexpr uint64_t slots_of_long(size_t size) {
+    return size - 1 < widest ? 2 * ((size + wide - 1) / wide) : 2;
+  }
   /// Whether it is a message in this one slot; such a word has no flags.
   static constexpr bool is_short(uint64_t word) { return flags(word) <= narrow; }
 };
@@ -60,6 +73,7 @@ class slot_view {
     return *reinterpret_cast<std::atomic<uint64_t>*>(reinterpret_cast<uintptr_t>(slot_) | slot_size);
   }
   std::byte* payload() const { return slot_ + sizeof(uint64_t); }
+  slot_view next_line() const { return slot_view(slot_ + cache_line); }
   std::byte* begin() const { return slot_; }
   void prefetch() const { prefetch_for_write(slot_); }
   void prefetch_ahead(uint64_t n_slots) const { prefetch_for_write(slot_ + n_slots * slot_size); }

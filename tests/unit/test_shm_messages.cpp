@@ -41,15 +41,19 @@ struct lane_pair {
     const char* const rest = message.data() + first;
     const size_t rest_size = message.size() - first;
     if (!out.has_room()) return false;
-    if (message.size() > slot_word::wide) return out.push_large(message.data(), first, rest, rest_size, idle_polls);
+    if (message.size() > slot_word::widest) return out.push_large(message.data(), first, rest, rest_size, idle_polls);
     if (rest_size == 0 || rest_size % 3 == 0) {
       out.push_small(message.data(), first, rest, rest_size);
       return true;
     }
     message_head head;
     std::memcpy(&head, message.data(), sizeof head);
-    rest_size <= out_lane::most_behind_head ? out.push_slot(head, rest, rest_size)
-                                            : out.push_line(head, rest, rest_size);
+    if (rest_size <= out_lane::most_behind_head)
+      out.push_slot(head, rest, rest_size);
+    else if (rest_size <= out_lane::most_of_line)
+      out.push_line(head, rest, rest_size);
+    else
+      out.push_lines(head, rest, rest_size);
     return true;
   }
 };
@@ -62,7 +66,8 @@ std::string message(uint64_t number, size_t size) {
 
 /// Lengths around every threshold.
 size_t some_size(std::mt19937& random) {
-  static constexpr size_t sizes[] = {1, 8, 16, 17, 23, 24, 25, 32, 55, 56, 57, 200, 1000};
+  static constexpr size_t sizes[] = {1,  8,  16, 17, 23, 24,  25,  32,  55,  56,  57,
+                                     58, 64, 79, 80, 88, 111, 112, 113, 200, 1000};
   return sizes[random() % std::size(sizes)];
 }
 
@@ -107,6 +112,64 @@ TEST_CASE("lane: two short messages share a line, and a longer one begins with t
         std::vector{message(1, 24), message(2, 24), message(3, 24), message(4, 25), message(5, 500), message(6, 500)});
 }
 
+TEST_CASE("lane: a message of several lines begins with a line, also where the ring ends") {
+  lane_pair lane;
+  const auto lines = [&] { return lane.out.sent() / 2; };
+  CHECK(lane.push(message(1, 24)));
+  CHECK(lane.push(message(2, 112)));
+  CHECK(lines() == 3);
+  CHECK(lane.push(message(3, 113)));
+  CHECK(lines() == 6);
+  CHECK(lane.push(message(4, 57)));
+  CHECK(lines() == 8);
+  CHECK(lane.push(message(5, 56)));
+  CHECK(lines() == 9);
+  CHECK(lane.drain(1) == 1);
+  CHECK(lane.drain(1) == 1);
+  CHECK(lane.drain() == 3);
+  CHECK(lane.got == std::vector{message(1, 24), message(2, 112), message(3, 113), message(4, 57), message(5, 56)});
+  lane.got.clear();
+  for (uint64_t i = lines(); i < n_slots / 2 - 2; ++i) CHECK((lane.push(message(i, 56)) && lane.drain() == 1));
+  lane.got.clear();
+  CHECK(lane.push(message(6, 168)));  // the ring's last two lines are skipped
+  CHECK(lines() == n_slots / 2 + 3);
+  CHECK(lane.drain(1) == 1);
+  CHECK(lane.got == std::vector{message(6, 168)});
+}
+
+TEST_CASE("lane: bytes of a message of several lines are not taken for a message after the ring wraps around") {
+  constexpr uint32_t span = 2 * slot_word::most_lines;
+  lane_pair lane;
+  for (uint32_t i = 0; i + span <= n_slots; i += span) {
+    // Everywhere in the message are words that slots have when they are full the next time.
+    std::string data = message(i, slot_word::widest);
+    for (uint32_t at = 16; at < data.size(); at += sizeof(uint64_t)) {
+      const uint64_t forged = slot_word::pack(n_slots + i + (at + sizeof(uint64_t)) / slot_size, 8);
+      std::memcpy(data.data() + at, &forged, sizeof forged);
+    }
+    CHECK(lane.push(data));
+    lane.drain();
+    CHECK(lane.got.back() == data);
+  }
+  for (uint64_t i = 0; i < n_slots; ++i) {
+    lane.got.clear();
+    CHECK_FALSE(lane.in.ready());
+    CHECK(lane.push(message(i, 24)));
+    lane.drain();
+    CHECK(lane.got == std::vector{message(i, 24)});
+  }
+}
+
+TEST_CASE("lane: a message with a size that no sender writes is ignored") {
+  lane_pair lane;
+  CHECK(lane.push(message(1, 56)));
+  slot_ring slots(slots_of(lane.segment.view().lane(0)), n_slots);
+  slots[0].word() = slot_word::pack(0, (slot_word::widest + 1) | slot_word::takes_line);
+  CHECK(lane.push(message(2, 112)));
+  while (lane.in.ready()) lane.drain();
+  CHECK(lane.got == std::vector{message(2, 112)});
+}
+
 TEST_CASE("lane: the rest of a longer message in a line is not taken for a message after the ring wraps around") {
   lane_pair lane;
   for (uint32_t i = 0; i < n_slots; i += 2) {
@@ -127,12 +190,13 @@ TEST_CASE("lane: the rest of a longer message in a line is not taken for a messa
   }
 }
 
-TEST_CASE("lane: it holds at least one message in each line, and reports when it is full") {
-  for (const size_t size : {24, 56}) {
+TEST_CASE("lane: its slots hold messages, and it reports when it is full") {
+  for (const size_t size : {24, 56, 168}) {
     lane_pair lane;
     size_t held = 0;
     while (lane.push(message(held, size))) ++held;
-    CHECK(held >= n_slots / 2 - 1);
+    const uint64_t slots = size > slot_word::wide ? slot_word::slots_of_long(size) : 2;
+    CHECK(held >= (n_slots - 11) / slots);
     CHECK(held <= n_slots);
     lane.drain();
     CHECK(lane.got.size() == held);
