@@ -201,10 +201,6 @@ class device {
   /// from `peer`, which both processes could copy. Thread-safe.
   virtual attention attention_of(int peer) { return (void)peer, attention::unknown; }
 
-  /// Whether posts to `peer` return `retry_nomem` because it has not made its device yet. Ranks make their devices
-  /// collectively, so it soon will. Thread-safe.
-  virtual bool awaits_device_of(int peer) { return (void)peer, false; }
-
   /// Whether this device has exchanged, or tried to exchange, anything with `peer`, which has failed. If not, the
   /// failure need not be reported to the program.
   virtual bool has_met(int peer) { return (void)peer, true; }

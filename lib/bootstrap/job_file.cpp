@@ -18,6 +18,7 @@
 #include "lci/errors.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/bootstrap/limits.hpp"
+#include "lib/bootstrap/meanwhile.hpp"
 
 namespace lci::network {
 
@@ -26,7 +27,7 @@ namespace {
 constexpr uint64_t job_file_magic = 0x316c696669636cull;  // "lcifil1"
 constexpr off_t first_rank_byte = 1;                      // byte 0 is the lock of the contents
 constexpr auto shortest_nap = std::chrono::microseconds(200);
-constexpr auto longest_nap = std::chrono::milliseconds(20);  // a rank that waits polls 50 times a second
+constexpr auto longest_idle_nap = std::chrono::milliseconds(20);  // a rank that waits polls 50 times a second
 constexpr int owner_only = 0600;
 
 std::string system_text(const std::string& what, const std::string& path) {
@@ -302,8 +303,8 @@ void job_file::wait(const std::function<bool()>& over, const std::function<std::
     if (timeout_ > 0 && waited.count() > timeout_)
       throw bootstrap_error(missing() + " within " + seconds_text(timeout_) +
                             "; LCI_ATTR_BOOTSTRAP_TIMEOUT allows more");
-    std::this_thread::sleep_for(nap);
-    nap = std::min<std::chrono::microseconds>(2 * nap, longest_nap);
+    std::this_thread::sleep_for(work_meanwhile() ? std::min<std::chrono::microseconds>(nap, longest_nap) : nap);
+    nap = std::min<std::chrono::microseconds>(2 * nap, longest_idle_nap);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/kinds.hpp"
 #include "lib/bootstrap/limits.hpp"
+#include "lib/bootstrap/meanwhile.hpp"
 #include "lib/bootstrap/mpi_process.hpp"
 #include "lib/bootstrap/session.hpp"
 
@@ -114,7 +115,7 @@ class mpi_bootstrap final : public bootstrap {
   std::vector<std::string> exchange(const std::string& mine) {
     std::string why = world_->unusable_reason();
     std::vector<std::string> all;
-    if (why.empty()) why = world_->allgather(mine, timeout_, all);
+    if (why.empty()) why = world_->allgather(mine, timeout_, work_meanwhile, all);
     if (!why.empty()) {
       throw bootstrap_error(why + " (LCI_ATTR_BOOTSTRAP_TIMEOUT=" + seconds_text(timeout_) + ")");
     }

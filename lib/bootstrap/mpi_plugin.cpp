@@ -41,7 +41,7 @@ bool flag_of(int (*ask)(int*)) {
 /// A deadline for polling loops that yield the core, then sleep: ranks may share few cores.
 class watch {
  public:
-  explicit watch(double timeout) : timeout_(timeout) {}
+  watch(double timeout, bool (*meanwhile)()) : timeout_(timeout), meanwhile_(meanwhile) {}
 
   /// Polls `ready()`. False: the timeout expired.
   template <class F>
@@ -50,6 +50,7 @@ class watch {
       if (timeout_ > 0 && clock::now() - begin_ > std::chrono::duration<double>(timeout_)) {
         return false;
       }
+      (void)meanwhile_();
       if (round < 100) {
         std::this_thread::yield();
       } else {
@@ -69,6 +70,7 @@ class watch {
  private:
   using clock = std::chrono::steady_clock;
   const double timeout_;
+  bool (*const meanwhile_)();
   const clock::time_point begin_ = clock::now();
 };
 
@@ -106,11 +108,12 @@ class world final : public mpi_world {
     return {};
   }
 
-  std::string allgather(const std::string& mine, double timeout, std::vector<std::string>& all) override {
-    const std::string missing = rank_ == 0 ? gather_arrivals(timeout) : report_arrival(timeout);
+  std::string allgather(const std::string& mine, double timeout, bool (*meanwhile)(),
+                        std::vector<std::string>& all) override {
+    const std::string missing = rank_ == 0 ? gather_arrivals(timeout, meanwhile) : report_arrival(timeout, meanwhile);
     if (!missing.empty()) return missing;
     // All ranks have arrived, so the collectives below end unless a rank dies.
-    const watch time(timeout);
+    const watch time(timeout, meanwhile);
     int own = static_cast<int>(mine.size());
     std::vector<int> sizes, begins;
     insist_on_memory([&] {
@@ -144,8 +147,8 @@ class world final : public mpi_world {
   size_t count() const { return static_cast<size_t>(size_); }
 
   /// Rank 0 collects which ranks have arrived, which a collective would not tell, and sends the others the result.
-  std::string gather_arrivals(double timeout) {
-    const watch time(timeout);
+  std::string gather_arrivals(double timeout, bool (*meanwhile)()) {
+    const watch time(timeout, meanwhile);
     std::vector<MPI_Request> requests(count(), MPI_REQUEST_NULL);
     for (int r = 1; r < size_; ++r) {
       MPI_Irecv(nullptr, 0, MPI_BYTE, r, tag_arrived, comm_, &requests[static_cast<size_t>(r)]);
@@ -173,13 +176,13 @@ class world final : public mpi_world {
       if (requests[static_cast<size_t>(r)] != MPI_REQUEST_NULL) continue;
       MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, r, tag_verdict, comm_, &told.emplace_back());
     }
-    for (MPI_Request& request : told) watch(timeout).done(request);
+    for (MPI_Request& request : told) watch(timeout, meanwhile).done(request);
     return text;
   }
 
-  std::string report_arrival(double timeout) {
+  std::string report_arrival(double timeout, bool (*meanwhile)()) {
     // Rank 0 may arrive later than this rank, and then waits for its own full timeout.
-    const watch time(timeout > 0 ? 2 * timeout + 1 : 0);
+    const watch time(timeout > 0 ? 2 * timeout + 1 : 0, meanwhile);
     MPI_Request request;
     MPI_Isend(nullptr, 0, MPI_BYTE, 0, tag_arrived, comm_, &request);
     int flag = 0;
@@ -190,7 +193,7 @@ class world final : public mpi_world {
     MPI_Get_count(&status, MPI_BYTE, &length);
     std::string text(static_cast<size_t>(length), '\0');
     MPI_Recv(text.data(), length, MPI_BYTE, 0, tag_verdict, comm_, MPI_STATUS_IGNORE);
-    watch(timeout).done(request);
+    watch(timeout, meanwhile).done(request);
     return text;
   }
 
@@ -207,7 +210,7 @@ void finalize_at_exit() {
 
 }  // namespace lci::network
 
-extern "C" __attribute__((visibility("default"))) std::unique_ptr<lci::network::mpi_world> lci_mpi_plugin_1(
+extern "C" __attribute__((visibility("default"))) std::unique_ptr<lci::network::mpi_world> lci_mpi_plugin_2(
     bool initialize, std::string& why) {
   using namespace lci::network;
   if (flag_of(MPI_Finalized)) {

@@ -17,9 +17,11 @@ class mpi_world {
   virtual int local_rank() const = 0;  ///< among the ranks of this host
   virtual int local_size() const = 0;
 
-  /// Collective: gathers the bytes of all ranks, by rank. Waits at most `timeout` seconds (0: for ever). Returns what
-  /// went wrong, or an empty text; after an error the object must not be used again.
-  virtual std::string allgather(const std::string& mine, double timeout, std::vector<std::string>& all) = 0;
+  /// Collective: gathers the bytes of all ranks, by rank. Waits at most `timeout` seconds (0: for ever), and calls
+  /// `meanwhile` again and again as it waits. Returns what went wrong, or an empty text; after an error the object must
+  /// not be used again.
+  virtual std::string allgather(const std::string& mine, double timeout, bool (*meanwhile)(),
+                                std::vector<std::string>& all) = 0;
 
   /// Why MPI can't be called (after MPI_Finalize, or by this thread); empty if it can.
   virtual std::string unusable_reason() const = 0;
@@ -28,7 +30,7 @@ class mpi_world {
 };
 
 /// The function that a plug-in exports. Change the name whenever this header changes.
-constexpr const char* mpi_plugin_entry = "lci_mpi_plugin_1";
+constexpr const char* mpi_plugin_entry = "lci_mpi_plugin_2";
 using mpi_plugin_function = std::unique_ptr<mpi_world> (*)(bool initialize, std::string& why);
 
 }  // namespace lci::network

@@ -16,12 +16,15 @@
 #include "lib/base/memory.hpp"
 #include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/limits.hpp"
+#include "lib/bootstrap/meanwhile.hpp"
 
 namespace lci::network::pmi1 {
 
 namespace {
 
 using clock = std::chrono::steady_clock;
+
+constexpr int nap_ms = static_cast<int>(longest_nap / std::chrono::milliseconds(1));
 
 /// Waits until `fd` is ready or `timeout` seconds have passed since `begin`. False: time ran out.
 bool poll_until(int fd, short events, clock::time_point begin, double timeout) {
@@ -33,6 +36,7 @@ bool poll_until(int fd, short events, clock::time_point begin, double timeout) {
       if (left <= 0) return false;
       wait_ms = static_cast<int>(std::min(left + 1, double(INT_MAX)));
     }
+    if (work_meanwhile()) wait_ms = wait_ms < 0 ? nap_ms : std::min(wait_ms, nap_ms);
     pollfd p{fd, events, 0};
     const int n = poll(&p, 1, wait_ms);
     if (n > 0) return true;

@@ -14,6 +14,7 @@
 #include "lib/base/memory.hpp"
 #include "lib/base/quiet_thread.hpp"
 #include "lib/bootstrap/limits.hpp"
+#include "lib/bootstrap/meanwhile.hpp"
 #include "lib/bootstrap/pmi1_wire.hpp"
 
 namespace lci::network::tcp {
@@ -123,9 +124,7 @@ frame client::receive() {
   const auto ready = [this] { return !frames_.empty() || !ended_.empty(); };
   // The root uses the same timeout for other ranks; allow it extra time to report which rank is missing.
   const double longest_wait = timeout_ + std::min(timeout_, time_for_the_root);
-  if (timeout_ <= 0) {
-    changed_.wait(lock, ready);
-  } else if (!changed_.wait_for(lock, std::chrono::duration<double>(longest_wait), ready)) {
+  if (!wait_until(changed_, lock, longest_wait, ready)) {
     throw bootstrap_error("no answer from the root of the job at " + name_ + " (rank 0) within " +
                           seconds_text(longest_wait) + "; LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
   }

@@ -1,6 +1,5 @@
 #include "lib/bootstrap/timed_calls.hpp"
 
-#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -10,6 +9,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/quiet_thread.hpp"
+#include "lib/bootstrap/meanwhile.hpp"
 
 namespace lci::network {
 
@@ -75,12 +75,7 @@ void timed_calls::run(std::function<void()> call, const std::string& late) {
                             "; raise `ulimit -u`");
     }
   }
-  const auto done = [this] { return !state_->due; };
-  if (timeout_ > 0) {
-    lost_ = !state_->changed.wait_for(lock, std::chrono::duration<double>(timeout_), done);
-  } else {
-    state_->changed.wait(lock, done);
-  }
+  lost_ = !wait_until(state_->changed, lock, timeout_, [this] { return !state_->due; });
   if (lost_) throw bootstrap_error(late);
   if (state_->thrown != nullptr) std::rethrow_exception(std::exchange(state_->thrown, nullptr));
 }

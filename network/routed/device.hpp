@@ -34,7 +34,6 @@ class device final : public network::device {
   void park(int64_t timeout_us) override { sleep_.park(timeout_us); }
   void unpark() override { sleep_.unpark(); }
   network::attention attention_of(int peer) override { return way_to(peer).attention_of(peer); }
-  bool awaits_device_of(int peer) override { return way_to(peer).awaits_device_of(peer); }
   bool has_met(int peer) override { return near_->has_met(peer) || far_->has_met(peer); }
   bool flushed() override;
   void start() override { near_->start(), far_->start(); }

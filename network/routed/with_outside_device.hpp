@@ -37,7 +37,6 @@ class with_outside_device final : public network::device {
   void park(int64_t timeout_us) override;
   void unpark() override { sleep_.unpark(); }
   network::attention attention_of(int peer) override { return way_to(peer).attention_of(peer); }
-  bool awaits_device_of(int peer) override { return way_to(peer).awaits_device_of(peer); }
   bool has_met(int peer) override { return near_->has_met(peer); }
   bool flushed() override;
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <new>
-#include <stdexcept>
 
 #include "network/shm/bell.hpp"
 #include "network/shm/device_entries.hpp"
@@ -264,18 +262,6 @@ bool device::any_lane(F f) const {
   if (n_lanes > lanes_of_each_poll) guard.lock();  // of lanes that are being exchanged one might be missed
   return std::any_of(lanes, lanes + n_lanes,
                      [&](const lane_place& p) { return f(*p.load(std::memory_order_relaxed)); });
-}
-
-bool device::awaits_device_of(int peer) {
-  if (context_.is_external(peer)) return false;
-  try {
-    uint32_t entry = 0;
-    return find_entry(context_.segment_of(peer), place_.number, entry) == presence::not_yet;
-  } catch (const std::runtime_error&) {
-    return false;  // the peer's memory can't be mapped, or it has failed: the post tells
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
 }
 
 bool device::has_met(int peer) {

@@ -39,7 +39,6 @@ class device final : public network::device {
   void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
   attention attention_of(int peer) override;
-  bool awaits_device_of(int peer) override;
   bool has_met(int peer) override;
   void unpark() override;
 

@@ -1,12 +1,17 @@
 // Start and end of published programs: as a single process, and as ranks of a job.
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <lci.hpp>
+#include <thread>
 
 namespace {
 
 /// A barrier over the default runtime: all ranks are connected.
 void meet() { lci::barrier(); }
+
+/// Long enough for the other rank to do something first. A test that needs the order would otherwise test nothing.
+void let_the_other_rank_act() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
 
 bool valid_ranks() {
   return lci::get_rank_me() >= 0 && lci::get_rank_n() >= 1 && lci::get_rank_me() < lci::get_rank_n();
@@ -87,6 +92,52 @@ TEST_CASE("a message right after the start arrives although its sender then wait
     meet();
     lci::g_runtime_fina();
   }
+}
+
+TEST_CASE("messages that wait for room arrive although their sender waits in a collective allocation") {
+  lci::g_runtime_init();
+  meet();
+  if (lci::get_rank_n() > 1 && lci::get_rank_me() == 0) {
+    char out[1024] = {};
+    // The target receives none of them meanwhile.
+    while (lci::post_send(1, out, sizeof out, 1, lci::COMP_NULL).error != lci::errorcode_t::done_backlog) continue;
+    out[0] = 1;
+    CHECK(lci::post_send(1, out, sizeof out, 1, lci::COMP_NULL).error == lci::errorcode_t::done_backlog);
+  } else if (lci::get_rank_me() == 1) {
+    let_the_other_rank_act();
+    for (char in[1024] = {}; in[0] == 0;) lci::post_recv(0, in, sizeof in, 1, lci::COMP_NULL);
+  }
+  lci::net_context_t context = lci::alloc_net_context();
+  lci::free_net_context(&context);
+  meet();
+  lci::g_runtime_fina();
+}
+
+TEST_CASE("a post to a rank that has not made its device yet returns at once") {
+  lci::g_runtime_init();
+  meet();
+  const int me = lci::get_rank_me(), n = lci::get_rank_n();
+  if (me == 1) let_the_other_rank_act();
+  lci::device_t device = lci::alloc_device();
+  static int calls;
+  calls = 0;
+  lci::comp_t handler = lci::alloc_handler([](lci::status_t) { ++calls; });
+  const lci::rcomp_t rcomp = lci::register_rcomp(handler);
+  int out = 1, in = 0;
+  if (me == 0) {
+    lci::post_am_x(0, &out, sizeof out, lci::COMP_NULL, rcomp).device(device)();
+    CHECK(lci::post_send_x((me + 1) % n, &out, sizeof out, 1, lci::COMP_NULL).device(device)().is_done());
+    CHECK(calls == 0);  // a post that waited would make progress, which calls the handler
+  }
+  if (me == 1 % n) lci::post_recv_x(0, &in, sizeof in, 1, lci::COMP_NULL).device(device)();
+  CHECK(in == (me == 1 % n ? 1 : 0));
+  lci::barrier_x().device(device)();
+  while (me == 0 && calls == 0) lci::progress_x().device(device)();
+  lci::free_device(&device);
+  lci::deregister_rcomp(rcomp);
+  lci::free_comp(&handler);
+  meet();
+  lci::g_runtime_fina();
 }
 
 TEST_CASE("a global_finalize without global_initialize does nothing, whatever runtimes there are") {

@@ -81,6 +81,7 @@ TEST_CASE("a message that arrives before its matching engine is allocated can be
       let_messages_arrive(env);
       for (int to = 1; to < env.size; ++to) EXPECT(lci::cancel(names[static_cast<size_t>(to)]));
       for (int to = 1; to < env.size; ++to) EXPECT_EQ(ended.next().error, errorcode_t::cancelled);
+      drain(env);  // the targets have withdrawn the messages, so no receive matches them
       env.barrier();
     } else {
       let_messages_arrive(env);
@@ -96,6 +97,41 @@ TEST_CASE("a message that arrives before its matching engine is allocated can be
     drain(env);
     env.barrier();
     lci::free_matching_engine_x(&engine).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a receive that matches a message whose send was cancelled meanwhile ends as cancelled",
+          "[matching][cancel]") {
+  if (rank_count() == 1) LCI_SKIP("a single rank has no peer");
+  on_ranks([](rank_env& env) {
+    const size_t size = rendezvous_size(env);
+    end_queue ended(env);
+    const auto out = message(size, 1);
+    std::vector<lci::operation_t> names(static_cast<size_t>(env.size));
+    for (int to = 1; env.rank == 0 && to < env.size; ++to)
+      env.post([&] {
+        return lci::post_send_x(to, out.data(), size, 20, ended.comp())
+            .operation(&names[static_cast<size_t>(to)])
+            .runtime(env.rt)();
+      });
+    let_messages_arrive(env);
+    for (int to = 1; env.rank == 0 && to < env.size; ++to) EXPECT(lci::cancel(names[static_cast<size_t>(to)]));
+    env.barrier_at_rest();  // without a progress thread the targets do not know of the cancel yet
+    if (env.rank != 0) {
+      char in;
+      lci::operation_t name;
+      auto r = lci::post_recv_x(0, &in, 1, 20, ended.comp()).operation(&name).runtime(env.rt)();
+      EXPECT(r.is_posted());
+      // The sender's answer ends the receive, also before this rank cancels it.
+      for (int i = 0; i < 1000; ++i) lci::progress_x().runtime(env.rt)();
+      lci::cancel(name);
+      EXPECT(!lci::cancel(name));
+    }
+    const int n = env.rank == 0 ? env.size - 1 : 1;
+    for (int i = 0; i < n; ++i) EXPECT_EQ(ended.next().error, errorcode_t::cancelled);
+    EXPECT(ended.empty());
+    drain(env);
+    env.barrier();
   });
 }
 

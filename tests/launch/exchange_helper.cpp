@@ -1,6 +1,7 @@
 // A rank that prints how many fences and reads it has requested from the launcher: after the start of its runtime, and
 // after it has exchanged a message with each of some peers. `exchange_helper [--devices N] XOR...`: each peer's number
 // is the rank's own with these bits inverted. `exchange_helper --during-fence`: see exchange_during_fence().
+// `exchange_helper --queued`: see fence_with_queued_messages().
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -55,6 +56,26 @@ void exchange_during_fence(int rank) {
   report(rank, "through");
 }
 
+/// Rank 0 allocates a net context, which is collective, while messages to the last rank wait for room; the last rank does
+/// so once it has received them.
+void fence_with_queued_messages(int rank) {
+  const int last = lci::get_rank_n() - 1;
+  char bytes[1024] = {};
+  lci::barrier();
+  if (rank == 0) {
+    while (lci::post_send(last, bytes, sizeof bytes, 1, lci::COMP_NULL).error != lci::errorcode_t::done_backlog)
+      continue;
+    bytes[0] = 1;
+    lci::post_send(last, bytes, sizeof bytes, 1, lci::COMP_NULL);
+  } else if (rank == last) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    while (bytes[0] == 0) lci::post_recv(0, bytes, sizeof bytes, 1, lci::COMP_NULL);
+  }
+  lci::net_context_t context = lci::alloc_net_context();
+  lci::free_net_context(&context);
+  report(rank, "through");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -68,6 +89,11 @@ int main(int argc, char** argv) try {
   report(rank, "start");
   if (argc == 2 && std::strcmp(argv[1], "--during-fence") == 0) {
     exchange_during_fence(rank);
+    lci::g_runtime_fina();
+    return 0;
+  }
+  if (argc == 2 && std::strcmp(argv[1], "--queued") == 0) {
+    fence_with_queued_messages(rank);
     lci::g_runtime_fina();
     return 0;
   }

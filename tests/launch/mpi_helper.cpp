@@ -4,11 +4,13 @@
 #define MPICH_SKIP_MPICXX
 #include <mpi.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <lci.hpp>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -27,6 +29,23 @@ void use_lci() {
   if (got.is_posted()) lci::sync_wait(sync, &got);
   lci::free_comp(&sync);
   if (number != (me + n - 1) % n) wrong("LCI's message");
+}
+
+/// Rank 0 allocates a net context, which is collective, while messages to rank 1 wait for room; rank 1 does so once it
+/// has received them.
+void allocate_with_waiting_messages() {
+  char bytes[1024] = {};
+  lci::barrier();
+  if (lci::get_rank_me() == 0) {
+    while (lci::post_send(1, bytes, sizeof bytes, 1, lci::COMP_NULL).error != lci::errorcode_t::done_backlog) continue;
+    bytes[0] = 1;
+    lci::post_send(1, bytes, sizeof bytes, 1, lci::COMP_NULL);
+  } else if (lci::get_rank_me() == 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    while (bytes[0] == 0) lci::post_recv(0, bytes, sizeof bytes, 1, lci::COMP_NULL);
+  }
+  lci::net_context_t context = lci::alloc_net_context();
+  lci::free_net_context(&context);
 }
 
 void use_mpi(int rank, int size) {
@@ -73,6 +92,9 @@ void run(const std::string& steps) {
         lci::free_device(&device);
         break;
       }
+      case 'w':
+        allocate_with_waiting_messages();
+        break;
       default:
         wrong("unknown step");
     }

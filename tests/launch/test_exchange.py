@@ -3,9 +3,10 @@ read on demand, no read of the address of a peer without messages."""
 
 import os
 import re
+import tempfile
 import unittest
 
-from support import LaunchTest, lcirun
+from support import LaunchTest, free_ports, lcirun
 
 HELPER = os.environ['EXCHANGE_HELPER']
 OFI = {'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}
@@ -105,6 +106,17 @@ class Exchange(LaunchTest):
                 result = lcirun('-n', 4, HELPER, '--during-fence', LCI_ATTR_BOOTSTRAP_TIMEOUT=20, **TWO_HOSTS, **eager)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertEqual(result.stdout.count('through fences=2'), 4, result.stdout)
+
+    def test_messages_that_wait_for_room_are_sent_during_a_fence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for kind, env in (('pmi1', {}),
+                              ('file', {'LCT_PMI_FILE_NAME': folder + '/job', 'LCT_PMI_FILE_NRANKS': 3}),
+                              ('tcp', {'WORLD_SIZE': 3, 'LCI_TCP_ROOT': f'localhost:{free_ports(1)[0]}'})):
+                with self.subTest(kind):
+                    result = lcirun('-n', 3, 'sh', '-c', 'RANK=$PMI_RANK exec "$@"', 'sh', HELPER, '--queued',
+                                    LCI_ATTR_BOOTSTRAP=kind, LCI_ATTR_BOOTSTRAP_TIMEOUT=20, **env)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertEqual(result.stdout.count('through fences=2'), 3, result.stdout)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
     def test_ranks_with_different_settings_are_errors(self):

@@ -33,6 +33,12 @@ class Programs:
     def test_ranks_can_be_taken_from_the_launcher_while_mpi_runs(self):
         self.good('MLml', LCI_ATTR_BOOTSTRAP=self.other)
 
+    def test_messages_that_wait_for_room_are_sent_during_a_collective_allocation(self):
+        self.env = {}
+        for kind in ('mpi', self.other):
+            with self.subTest(kind):
+                self.good('Lwl', LCI_ATTR_BOOTSTRAP=kind)
+
     def test_ranks_cannot_be_taken_from_mpi_after_its_end(self):
         out = self.ran(2, self.program, 'MmL', code=None, LCI_ATTR_BOOTSTRAP='mpi')
         self.assertIn('MPI_Finalize has been called', out)

@@ -34,7 +34,7 @@ FABRIC = PUBLIC + ("lib/base/", "lib/concurrent/", "network/fabric.hpp", "networ
 CORE = PUBLIC + ("lib/base/", "lib/concurrent/", "lib/comp/", "network/fabric.hpp", "generated/")
 LAYERS = ("wire", "memory", "match", "operation", "observe", "transfer", "stream", "checking", "runtime", "device",
           "post", "raw", "api")
-OPENS_NETWORKS = ("network/open.hpp", "lib/bootstrap/bootstrap.hpp")
+OPENS_NETWORKS = ("network/open.hpp", "lib/bootstrap/bootstrap.hpp", "lib/bootstrap/meanwhile.hpp")
 OPENERS = ("runtime", "api")  # layers that open networks, and ask where ranks come from
 MORE_OF_SOURCES = {
     "operation": ("device/device.hpp", "device/sending.hpp", "device/signals.hpp"),
@@ -45,7 +45,8 @@ MORE_OF_SOURCES = {
     "checking": ("device/argument_checks.hpp", "device/device.hpp", "device/endpoint.hpp", "device/net_context.hpp",
                  "post/post_layout.hpp", "runtime/runtime.hpp"),
     "runtime": ("device/device.hpp", "device/device_visit.hpp", "device/direct_paths.hpp", "device/in_progress.hpp",
-                "device/long_sleep.hpp", "device/net_context.hpp", "device/unexpected_messages.hpp"),
+                "device/long_sleep.hpp", "device/net_context.hpp", "device/queued_messages.hpp",
+                "device/unexpected_messages.hpp"),
 }
 # Headers of a vendor's network or of a launcher: for the one folder that wraps them.
 VENDOR = ("infiniband/", "rdma/", "ucp/", "uct/", "ucs/", "mpi.h", "pmi.h", "pmi2.h", "pmix")

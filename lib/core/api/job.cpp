@@ -35,7 +35,7 @@ std::string get_from_job(const std::string& key, int owner) {
 void fence_of_job() {
   core::exchange_guard guard;
   guard.read_unread_records();
-  bootstrap_of_job().fence();
+  core::fence(bootstrap_of_job());
 }
 
 }  // namespace lci::detail

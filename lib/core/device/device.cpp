@@ -7,6 +7,7 @@
 #include "lib/base/memory.hpp"
 #include "lib/core/device/barrier_rounds.hpp"
 #include "lib/core/device/net_context.hpp"
+#include "lib/core/device/queued_messages.hpp"
 #include "lib/core/device/raw_network.hpp"
 #include "lib/core/observe/observed_network.hpp"
 #include "lib/core/operation/ticket.hpp"
@@ -103,6 +104,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   attention.store(limits.receive_buffers > 0 ? 1 : 0, std::memory_order_relaxed);
   backlog.on_push = [](void* self) {
     auto* d = static_cast<device*>(self);
+    note_queued(*d);
     d->bell.ring(*d->net);
   };
   backlog.on_push_argument = this;

@@ -36,7 +36,6 @@ class observed_network final : public network::device {
   void park(int64_t timeout_us) override { behind_->park(timeout_us); }
   void unpark() override { behind_->unpark(); }
   network::attention attention_of(int peer) override { return behind_->attention_of(peer); }
-  bool awaits_device_of(int peer) override { return behind_->awaits_device_of(peer); }
   bool has_met(int peer) override { return behind_->has_met(peer); }
   bool flushed() override { return behind_->flushed(); }
   void settle(network::acquaintance how) override { behind_->settle(how); }

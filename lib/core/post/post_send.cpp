@@ -75,9 +75,7 @@ status_t send_eager(device& d, Args& a, const wire::header& head, const char* wh
   check_packet(what, a);
   if (wants_ack(a)) return send_acked(d, a, head, what);
   if (!ends_with_copy(d, a)) return send_tracked(d, a, head, what);
-  errorcode_t result = try_eager(d, a, head);
-  if (LCI_UNLIKELY(result == errorcode_t::retry_nomem) && !may_retry(a) && await_device_of(d, a.rank))
-    result = try_eager(d, a, head);
+  const errorcode_t result = try_eager(d, a, head);
   if (result == errorcode_t::done) return answer_done(d, a, buffer_of(a));
   if (result == errorcode_t::fatal) throw_peer_failure(d, a.rank);
   if (may_retry(a)) return result;

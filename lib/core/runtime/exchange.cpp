@@ -8,6 +8,8 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/memory.hpp"
+#include "lib/bootstrap/meanwhile.hpp"
+#include "lib/core/device/queued_messages.hpp"
 
 namespace lci::core {
 
@@ -128,7 +130,7 @@ class kvs_exchange final : public address_exchange {
     }
     if (size() > 1) {
       boot_.put(made->prefix + std::to_string(rank()), mine_);
-      insist_on_memory([&] { boot_.fence(); });
+      insist_on_memory([&] { fence(boot_); });
       fences_so_far.fetch_add(1, std::memory_order_relaxed);
       half_read.push_back(made.get());
     }
@@ -224,6 +226,11 @@ class lone_exchange final : public address_exchange {
 };
 
 }  // namespace
+
+void fence(network::bootstrap& boot) {
+  const network::works_meanwhile sending([] { return send_queued(); });
+  boot.fence();
+}
 
 exchange_guard::exchange_guard() { bootstrap_mutex.lock(); }
 exchange_guard::~exchange_guard() { bootstrap_mutex.unlock(); }

@@ -8,6 +8,7 @@
 
 #include "lci/direct.hpp"
 #include "lib/base/call_watch.hpp"
+#include "lib/core/device/device.hpp"
 #include "lib/core/device/direct_paths.hpp"
 
 namespace lci::core {
@@ -51,6 +52,15 @@ void unlist_for_forks(device& d) noexcept {
 void forget_listed_devices() noexcept {
   std::lock_guard guard(listed().mutex);
   listed().devices.clear();
+}
+
+device* enter_next_device(uint64_t after) noexcept {
+  std::lock_guard guard(listed().mutex);
+  device* next = nullptr;
+  for (device* const d : listed().devices)
+    if (d->serial > after && !d->backlog.empty() && (next == nullptr || d->serial < next->serial)) next = d;
+  if (next != nullptr) next->visitors.fetch_add(1, std::memory_order_relaxed);
+  return next;
 }
 
 }  // namespace lci::core

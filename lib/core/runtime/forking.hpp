@@ -1,5 +1,7 @@
-// Refusal of calls in forked children.
+// The list of the process's devices, and with it the refusal of calls in forked children.
 #pragma once
+
+#include <cstdint>
 
 namespace lci::core {
 
@@ -13,5 +15,9 @@ void list_for_forks(device& d);
 void unlist_for_forks(device& d) noexcept;
 /// Called in a child that calls restart_after_fork(): removes all devices from the list, since they are the parent's.
 void forget_listed_devices() noexcept;
+
+/// Of the listed devices with a backlog that is not empty, and a serial number greater than `after`, the one with the
+/// smallest; null if there is none. Increments its `visitors`: it is not freed before the caller has decremented them.
+device* enter_next_device(uint64_t after) noexcept;
 
 }  // namespace lci::core
