@@ -7,6 +7,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "lib/base/line_limit.hpp"
+
 namespace lci {
 
 /// An address in such a line. printf's %p would write "(nil)" for a null pointer, which users know as NULL.
@@ -17,10 +19,16 @@ struct address_text {
   }
 };
 
+/// Each library has its own.
+inline constinit line_limit error_lines;
+
 /// Prints "LIBRARY: FUNCTION: TEXT", at most a KiB of it, with one write, as ranks share a terminal. If that fails, for
-/// example because standard error is closed, nothing is printed. Allocates nothing. Thread-safe.
+/// example because standard error is closed, nothing is printed; nor is it beyond the limit of lines, since arguments
+/// that peers send can be the reason. Allocates nothing. Thread-safe.
 inline void print_error_line(const char* library, const char* function, const char* format,
                              va_list arguments) noexcept {
+  const int64_t left_out = error_lines.next();
+  if (left_out < 0) return;
   char line[1024];
   constexpr int last = sizeof line - 1;
   int n = std::snprintf(line, sizeof line, "%s: %s: ", library, function);
@@ -28,6 +36,11 @@ inline void print_error_line(const char* library, const char* function, const ch
   n = std::min(n, last);
   n += std::max(0, std::vsnprintf(line + n, sizeof line - static_cast<size_t>(n), format, arguments));
   n = std::min(n, last);
+  if (left_out > 0) {
+    n = std::min(n, last - 80);  // room for the number
+    n += std::max(0, std::snprintf(line + n, sizeof line - static_cast<size_t>(n), " (%lld lines before were left out)",
+                                   static_cast<long long>(left_out)));
+  }
   line[n++] = '\n';  // replaces the final 0
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(n));
 }

@@ -4,19 +4,30 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <string_view>
+
+#include "lib/base/line_limit.hpp"
 
 namespace lci {
 namespace {
+
+constinit line_limit warnings;
 
 iovec piece_of(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
 
 }  // namespace
 
+// Limited, as peers can cause warnings without end.
 void log_warning(std::string_view text) noexcept {
+  const int64_t left_out = warnings.next();
+  if (left_out < 0) return;
+  char note[80] = "\n";
+  if (left_out > 0)
+    std::snprintf(note, sizeof note, " (%lld lines before were left out)\n", static_cast<long long>(left_out));
   // One call, so that the lines of ranks that share a terminal do not interleave. Errors, such as a
   // closed standard error, are ignored.
-  const std::array pieces{piece_of("lci: warning: "), piece_of(text), piece_of("\n")};
+  const std::array pieces{piece_of("lci: warning: "), piece_of(text), piece_of(note)};
   [[maybe_unused]] const ssize_t written = writev(STDERR_FILENO, pieces.data(), static_cast<int>(pieces.size()));
 }
 

@@ -1,6 +1,9 @@
 // Operations that are cancelled: each ends once, does not access its buffer afterwards, and blocks no other
 // operation.
+#include <malloc.h>
+
 #include <atomic>
+#include <thread>
 
 #include "tests/conformance/cancelling.hpp"
 
@@ -49,6 +52,30 @@ TEST_CASE("only operations in flight get names, which become invalid when they e
       EXPECT_EQ(r.error, errorcode_t::cancelled);
       if (i % 500 == 0) old.push_back(name);
     }
+    lci::free_comp_x(&sync).runtime(env.rt)();
+    env.barrier();
+  });
+}
+
+TEST_CASE("operations that one thread posts and others end need no memory for each", "[cancel][threads]") {
+  on_ranks([](rank_env& env) {
+    constexpr size_t at_once = 1000;
+    char in = 0;
+    auto sync = lci::alloc_sync_x().threshold(at_once).runtime(env.rt)();
+    std::vector<lci::operation_t> names(at_once);
+    std::atomic<int> not_cancelled{0};
+    size_t before = 0;
+    for (int round = 0; round < 20; ++round) {
+      for (lci::operation_t& name : names)
+        lci::post_recv_x(env.rank, &in, 1, 7, sync).operation(&name).runtime(env.rt)();
+      std::thread([&] {
+        for (const lci::operation_t name : names) not_cancelled += lci::cancel(name) ? 0 : 1;
+      }).join();
+      lci::sync_wait_x(sync, nullptr).runtime(env.rt)();
+      if (round == 3) before = mallinfo2().uordblks;
+    }
+    EXPECT_EQ(not_cancelled.load(), 0);
+    EXPECT(mallinfo2().uordblks < before + (size_t{1} << 20));
     lci::free_comp_x(&sync).runtime(env.rt)();
     env.barrier();
   });

@@ -6,7 +6,7 @@ import tempfile
 import time
 
 from peers_support import PeersTest
-from support import PATIENCE
+from support import PATIENCE, run
 
 LISTEN = 'LCI_ATTR_PEER_LISTEN'
 # A runtime without shared memory for such peers, so that all goes over the network although this is one host.
@@ -14,7 +14,8 @@ FAR = {'LCI_ATTR_BACKEND': 'tcp'}
 
 
 class FarPeersTest(PeersTest):
-    """Clients and servers without shared memory. Subclasses have serve_far(), which starts a server of their network."""
+    """Clients and servers without shared memory. Subclasses have serve_far(), which starts a server of their network.
+    TestsOfEachNetwork needs `listens_at`, an address of it."""
 
     def far(self, mode, times=1, **env):
         return self.client(mode, times, **FAR, **env)
@@ -47,6 +48,13 @@ class TestsOfEachNetwork:
         self.client('devices')
         self.assertEqual(self.look()['drained'], 1)
         self.end(server)
+
+    def test_peers_read_memory_that_is_read_only_and_can_not_write_to_it(self):
+        for size in (8, 300000):
+            with self.subTest(size=size):
+                result = run(os.environ['READ_ONLY_PEER'], self.listens_at, size, **{self.mark: 1}, **FAR)
+                self.assertEqual((result.stdout, result.returncode), ('refused\n', 0), result.stderr)
+                self.assertIn('read-only', result.stderr)
 
     def test_ids_are_reused(self):
         """Twenty successive connections with three ids."""

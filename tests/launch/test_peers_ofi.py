@@ -43,6 +43,7 @@ FEW = {'FI_PROVIDER': 'tcp,net'}
 @unittest.skipUnless(os.environ['WITH_OFI'] == 'true', 'this build has no libfabric')
 class PeersOverLibfabric(TestsOfEachNetwork, FarPeersTest):
     provider = 'tcp'
+    listens_at = 'ofi+tcp://127.0.0.1:0'
 
     def begin(self, *words, **env):
         return super().begin(*words, **FEW, **env)

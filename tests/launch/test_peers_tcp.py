@@ -65,6 +65,8 @@ def sockets_of(process):
 
 
 class PeersOverTcp(TestsOfEachNetwork, FarPeersTest):
+    listens_at = 'tcp://127.0.0.1:0'
+
     def serve_far(self, where='tcp://127.0.0.1:0', **env):
         server = self.serve(**{LISTEN: where}, **env)
         self.assertRegex(self.where[0], r'^tcp://\S+:[1-9]\d*$')

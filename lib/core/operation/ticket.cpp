@@ -178,7 +178,8 @@ bool ticket::cancel(uint64_t serial, errorcode_t why) {
 ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status) {
   ticket* t;
   {
-    shard& s = mine();
+    const size_t mine = static_cast<size_t>(thread_index()) % n_shards;
+    shard& s = shards_[mine];
     std::lock_guard guard(s.lock);
     t = s.free;
     if (t != nullptr) {
@@ -187,6 +188,7 @@ ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status)
       t = s.all.emplace_back(std::make_unique<ticket>()).get();
       t->rt_ = &rt_;
       t->pool_ = this;
+      t->shard_ = mine;
     }
   }
   std::lock_guard guard(t->lock_);
@@ -203,7 +205,7 @@ ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status)
 }
 
 void ticket_pool::put(ticket* t) {
-  shard& s = mine();
+  shard& s = shards_[t->shard_];
   std::lock_guard guard(s.lock);
   t->next_free_ = s.free;
   s.free = t;

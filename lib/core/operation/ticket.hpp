@@ -93,6 +93,7 @@ class ticket final : public comp_impl_t {
   runtime* rt_ = nullptr;
   ticket_pool* pool_ = nullptr;
   ticket* next_free_ = nullptr;  // the pool's
+  size_t shard_ = 0;             // of the pool: the one that has allocated it
 
   spinlock lock_;
   uint64_t serial_ = 1;       // changed when it ends
@@ -144,15 +145,14 @@ class ticket_pool {
   void forget(const device* d);
 
  private:
-  // Sharded so that concurrent posts do not contend.
+  // Sharded so that concurrent posts do not contend. A ticket returns to the shard that has allocated it: if one thread
+  // posts and another ends the operations, the poster's shard would otherwise allocate without end.
   static constexpr size_t n_shards = 8;
   struct alignas(cache_line) shard {
     spinlock lock;
     ticket* free = nullptr;                    // under lock
     std::vector<std::unique_ptr<ticket>> all;  // allocated by this shard; under lock
   };
-  shard& mine() { return shards_[static_cast<size_t>(thread_index()) % n_shards]; }
-
   runtime& rt_;
   shard shards_[n_shards];
 };

@@ -68,6 +68,8 @@ hg_return_t HG_Bulk_transfer(hg_bulk_op_t op, na_addr_t origin_addr, hg_bulk_t o
     }
     t->end();
     r->transfers.put(t);
+    // Of the arguments that were not checked here, only an address of another class is misuse.
+    if (posted == NA_INVALID_PARAM) return HG_INVALID_PARAM;
     return posted == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_NA_ERROR;
   });
 }

@@ -69,10 +69,12 @@ hg_return_t HG_Create(hg_context_t* context, na_addr_t addr, hg_id_t id, hg_hand
   const function* called = r->functions.find(id);
   if (called == nullptr) return fail(HG_NO_MATCH, __func__, "no function has the id %u: register it here", id);
   return guarded("HG_Create", [&] {
+    na_bool_t is_self = NA_FALSE;
+    if (!NA_Direct_address(r->network->na(), addr, &is_self)) return fail(HG_FAIL, "HG_Create", "%s", of_another_class);
     na_addr_t copy = NA_ADDR_NULL;  // the program may free its address before the handle
     if (NA_Addr_dup(r->network->na(), addr, &copy) != NA_SUCCESS) return HG_NA_ERROR;
     request* made = r->take_request();
-    made->begin(copy, called);
+    made->begin(copy, is_self != NA_FALSE, called);
     made->context = c;
     c->handles.fetch_add(1, std::memory_order_relaxed);
     *handle = made;

@@ -18,10 +18,10 @@ request::request(runtime& r, uint32_t n)
   set_alive(false);
 }
 
-void request::begin(na_addr_t destination, const function* f) {
+void request::begin(na_addr_t destination, bool is_self, const function* f) {
   address = destination;
   called = f;
-  is_local_ = NA_Addr_is_self(owner.network->na(), destination) == NA_TRUE;
+  is_local_ = is_self;
   refs_.store(1, std::memory_order_relaxed);
   set_alive(true);
 }

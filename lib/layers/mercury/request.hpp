@@ -17,6 +17,8 @@ namespace mercury {
 
 class runtime;
 
+constexpr const char* of_another_class = "addr is no address of the class that HG_Init() was called with";
+
 /// A call that this process makes: the implementation of hg_request_t, and of hg_handle_t at the origin. Owned by the
 /// pool of its runtime; in use while the program, an operation of the network or a call in this process holds a
 /// reference. One thread of the program at a time may use it. Callbacks of the network run concurrently, and publish
@@ -26,7 +28,8 @@ class request : public object<0x6d757271> {
   /// `number`: index in the runtime's array of requests.
   request(runtime& r, uint32_t number);
 
-  void begin(na_addr_t destination, const function* f);
+  /// `is_self`: the destination is this process.
+  void begin(na_addr_t destination, bool is_self, const function* f);
   void end();
 
   char* request_buffer() { return request_.get(); }

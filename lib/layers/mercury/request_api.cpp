@@ -16,11 +16,13 @@ hg_return_t HG_Forward(na_addr_t addr, hg_id_t id, void* in_struct, void* out_st
   if (r == nullptr) return HG_FAIL;
   if (addr == NA_ADDR_NULL) return fail(HG_FAIL, __func__, "addr is NA_ADDR_NULL: has the look-up succeeded?");
   if (result == nullptr) return fail(HG_FAIL, __func__, "request is NULL, but must not be");
+  na_bool_t is_self = NA_FALSE;
+  if (!NA_Direct_address(r->network->na(), addr, &is_self)) return fail(HG_FAIL, __func__, "%s", of_another_class);
   const function* called = r->functions.find(id);
   if (called == nullptr) return fail(HG_FAIL, __func__, "no function has the id %u: register it in this process", id);
   return guarded("HG_Forward", [&] {
     request* made = r->take_request();
-    made->begin(addr, called);
+    made->begin(addr, is_self != NA_FALSE, called);
     made->out = out_struct;
     hg_return_t code = made->encode(in_struct);
     if (code == HG_SUCCESS) code = made->send();

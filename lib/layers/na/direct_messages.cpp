@@ -274,6 +274,13 @@ void direct_messages::pay() {
 using na::addr;
 using na::check;
 
+na_bool_t NA_Direct_address(const na_class_t* na_class, na_addr_t value, na_bool_t* is_self) {
+  addr a;
+  if (!na_class->book->decode(value, &a)) return NA_FALSE;
+  *is_self = a.rank == 0 ? NA_TRUE : NA_FALSE;
+  return NA_TRUE;
+}
+
 na_return_t NA_Direct_open(na_class_t* na_class, na_context_t* context, na::direct_receiver* to) {
   return na::guarded("NA_Direct_open", [&] { return na_class->direct.attach(context, to), NA_SUCCESS; });
 }

@@ -40,7 +40,7 @@ int flood(const std::string& name) {
   h.name_hash = mercury::function_table::hash_of("null");
   h.payload = static_cast<uint16_t>(message.size() - sizeof h);
   mercury::seal(h, message.data());
-  s.send_until_disconnected(na::channel::direct_messages, message.data(), message.size());
+  s.send_until_disconnected(na::channel::direct_messages, message.data(), message.size(), false);
   _exit(0);  // without a disconnect
 }
 

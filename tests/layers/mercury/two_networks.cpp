@@ -89,6 +89,13 @@ int call(const std::string& name, const char* calls, const char* transfers) {
   fill_in_t in{bulk_name.data(), HG_BULK_NULL};
   REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_create(2, addresses, sizes, HG_BULK_READWRITE, &in.memory));
   REQUIRE_HG(HG_SUCCESS, h.call(server, id, &in, nullptr));
+  // An address of the other class is misuse, which is found before anything is sent.
+  na_addr_t other = NA_ADDR_NULL;
+  hg_request_t request = HG_REQUEST_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(t.bulk, &other));
+  REQUIRE_HG(HG_FAIL, HG_Forward(other, id, &in, nullptr, &request));
+  REQUIRE(request == HG_REQUEST_NULL);
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(t.bulk, other));
   for (size_t i = 0; i < bytes.size(); ++i) REQUIRE(bytes[i] == static_cast<unsigned char>(pattern(5, i) * 2));
   REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(in.memory));
   REQUIRE_HG(HG_SUCCESS, h.call(server, h.ids.end, nullptr, nullptr));

@@ -1,6 +1,8 @@
 // Processes that connect to a class of NA by the core's functions, and respect none of NA's limits.
 #pragma once
 
+#include <sched.h>
+
 #include <fstream>
 
 #include "lib/layers/na/active_messages.hpp"
@@ -55,19 +57,22 @@ class stranger {
     std::free(s.buffer);
     REQUIRE(answer.what == introduction::kind::accepted);
   }
-  /// Sends as often as possible until the server has disconnected this process. Reads nothing until sends have found no
-  /// room for a while; then it reads only to notice the disconnection.
-  void send_until_disconnected(channel to, const void* bytes, size_t size) {
+  /// Sends as often as possible until the server has disconnected this process. If it `reads`, it makes progress whenever
+  /// there is no room. Otherwise only after sends have found no room for a while, to notice the disconnection.
+  void send_until_disconnected(channel to, const void* bytes, size_t size, bool reads = true) {
     constexpr int long_without_room = 1000;
     const double end = test::now() + 60;
     try {
       for (int refused = 0; test::now() < end;) {
         if (send(to, bytes, size)) {
           refused = 0;
-          continue;
+        } else if (reads) {
+          progress();
+          sched_yield();
+        } else {
+          usleep(100);
+          if (++refused > long_without_room) progress();
         }
-        usleep(100);
-        if (++refused > long_without_room) progress();
       }
     } catch (const lci::peer_failure_error&) {
       return;
@@ -95,7 +100,7 @@ class stranger {
   }
   void ask_without_end() {
     question_.what = introduction::kind::who_are_you;
-    send_until_disconnected(channel::introductions, &question_, sizeof question_);
+    send_until_disconnected(channel::introductions, &question_, sizeof question_, false);
   }
 
  private:
