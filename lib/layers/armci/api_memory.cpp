@@ -1,4 +1,5 @@
 // Allocation, local copies, packing.
+#include <cstdio>
 #include <string>
 
 #include "armci/parmci.h"
@@ -13,7 +14,8 @@ int allocate(const char* function, void** ptr, armci_size_t bytes, const ARMCI_G
   return or_code(function, [&] {
     context& c = running();
     const group& members = g == nullptr ? c.world() : member_of(function, c, g);
-    if (ptr == nullptr) throw error(FAIL, "ptr is NULL, but must be an array with an element for each process");
+    if (ptr == nullptr)
+      c.refuse_to_allocate(members, {FAIL, "ptr is NULL, but must be an array with an element for each process"});
     c.allocate(members, ptr, bytes);
     return 0;
   });
@@ -68,8 +70,14 @@ void* PARMCI_Malloc_local(armci_size_t bytes) {
 }
 ARMCI_TWIN(Malloc_local);
 int PARMCI_Free_local(void* ptr) {
-  local_blocks().release(ptr);
-  return 0;
+  return or_code("ARMCI_Free_local", [&] {
+    if (!local_blocks().release(ptr)) {
+      char text[112];
+      std::snprintf(text, sizeof text, "ptr = %p is no memory of ARMCI_Malloc_local, or was freed already", ptr);
+      throw error(FAIL, text);
+    }
+    return 0;
+  });
 }
 ARMCI_TWIN(Free_local);
 

@@ -47,9 +47,10 @@ extern "C" {
 int PARMCI_Create_mutexes(int count) {
   return or_code("ARMCI_Create_mutexes", [&] {
     context& c = running();
-    if (count < 0 || count > most_mutexes)
-      throw error(FAIL, "count = " + std::to_string(count) + ", but must be 0.." + std::to_string(most_mutexes));
     if (c.world_mutexes) misuse("ARMCI_Create_mutexes", "there are mutexes already: call ARMCI_Destroy_mutexes first");
+    if (count < 0 || count > most_mutexes)
+      c.refuse_to_allocate(
+          c.world(), {FAIL, "count = " + std::to_string(count) + ", but must be 0.." + std::to_string(most_mutexes)});
     try {
       c.world_mutexes = c.create_mutexes(c.world(), count);
     } catch (const error& e) {

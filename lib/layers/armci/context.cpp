@@ -85,7 +85,17 @@ void context::allocate(const group& g, void** addresses, armci_size_t bytes) {
   if (mine != nullptr) mem.release(mine);
   throw error(internal_failure, own.failed != 0 ? "bytes = " + std::to_string(bytes) + why
                                                 : "process " + std::to_string(g.members[static_cast<size_t>(failed)]) +
-                                                      " has no memory for its part");
+                                                      " has no memory for its part, or has passed an invalid argument");
+}
+
+void context::refuse_to_allocate(const group& g, const error& why) {
+  std::vector<void*> none(static_cast<size_t>(g.size()));
+  try {
+    allocate(g, none.data(), -1);
+  } catch (const error&) {
+    // The reason is better known here.
+  }
+  throw why;
 }
 
 void context::free(const group& g, void* address) {

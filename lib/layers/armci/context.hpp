@@ -7,6 +7,7 @@
 
 #include "lib/layers/armci/collectives.hpp"
 #include "lib/layers/armci/domains.hpp"
+#include "lib/layers/armci/errors.hpp"
 #include "lib/layers/armci/groups.hpp"
 #include "lib/layers/armci/handles.hpp"
 #include "lib/layers/armci/inbox.hpp"
@@ -38,6 +39,8 @@ class context {
 
   // Collective on the group; `addresses` gets one for each member. Throws `error` at all members if one has no memory.
   void allocate(const group& g, void** addresses, armci_size_t bytes);
+  /// Instead of allocate(), for invalid arguments: the other members wait, so it fails for them, too.
+  [[noreturn]] void refuse_to_allocate(const group& g, const error& why);
   void free(const group& g, void* address);
 
   mutex_set create_mutexes(const group& g, int count);

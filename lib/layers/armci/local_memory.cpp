@@ -41,25 +41,30 @@ void* local_memory::allocate(size_t bytes) noexcept {
     h = reinterpret_cast<header*>(static_cast<std::byte*>(whole) + before) - 1;
     h->size = size;
   }
+  h->mark = mark_of(h);
   return h + 1;
 }
 
-void local_memory::release(void* p) noexcept {
-  if (p == nullptr) return;
+bool local_memory::release(void* p) noexcept {
+  if (p == nullptr) return true;
+  if (reinterpret_cast<uintptr_t>(p) % alignof(header) != 0) return false;
   header* const h = static_cast<header*>(p) - 1;
+  if (h->mark != mark_of(h)) return false;
+  h->mark = 0;
   if (is_large_block(h)) {
     const std::lock_guard guard(mutex_);
     if (kept_bytes_ + h->size <= most_kept) {
       try {
         kept_.push_back(h);
         kept_bytes_ += h->size;
-        return;
+        return true;
       } catch (...) {
         // The list of blocks for reuse can't grow: the block is freed below.
       }
     }
   }
   free_whole(h);
+  return true;
 }
 
 void local_memory::trim() noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -14,15 +15,18 @@ class local_memory {
   /// At a multiple of 64, and of a page if it has 1 MiB or more: rows that cross the end of a page are copied more
   /// slowly. Null if there is no memory.
   void* allocate(size_t bytes) noexcept;
-  void release(void* p) noexcept;
+  /// False, without effect, if it is no block, or one that was released. Null is ignored.
+  bool release(void* p) noexcept;
   /// Gives back what is kept.
   void trim() noexcept;
 
  private:
   /// Stands directly before each block: at the end of a page of its own before a large one.
   struct alignas(64) header {
-    size_t size;  ///< of all that was allocated for the block
+    size_t size;     ///< of all that was allocated for the block
+    uintptr_t mark;  ///< mark_of() while the block is the program's
   };
+  static uintptr_t mark_of(const header* h) { return reinterpret_cast<uintptr_t>(h) ^ 0x6c6f63616c626c6b; }
   static constexpr size_t huge_page = size_t{2} << 20, large = size_t{1} << 20, most_kept = size_t{256} << 20;
   static constexpr size_t page = 4096;
 

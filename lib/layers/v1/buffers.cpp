@@ -56,7 +56,7 @@ namespace {
 
 LCI_error_t make_long(const char* function, LCI_device_t device, size_t size, size_t alignment,
                       LCI_lbuffer_t* lbuffer) {
-  if (checking()) check_buffer_call(device, lbuffer);
+  check_buffer_call(device, lbuffer);
   void* memory = nullptr;
   if (alignment == 0) {
     memory = std::malloc(size > 0 ? size : 1);

@@ -86,12 +86,14 @@ void record_allocated(const void* memory) {
 void record_returned(const void* memory) { remove_handle(memory); }
 
 void check_device_to_free(const LCI_device_t* device) {
+  (void)the_world();
   if (device == nullptr) misuse("device is NULL, but must be the address of a device's handle");
   require_device(*device);
   if (*device == LCI_UR_DEVICE) misuse("device is LCI_UR_DEVICE: LCI_finalize() frees it");
 }
 
 void check_endpoint_to_free(const LCI_endpoint_t* endpoint) {
+  (void)the_world();
   if (endpoint == nullptr) misuse("endpoint is NULL, but must be the address of an endpoint's handle");
   check_endpoint(*endpoint);
   if (*endpoint == LCI_UR_ENDPOINT) misuse("endpoint is LCI_UR_ENDPOINT: LCI_finalize() frees it");
@@ -135,8 +137,10 @@ void check_endpoint(LCI_endpoint_t endpoint) {
 }
 
 void check_endpoint_to_make(const LCI_endpoint_t* endpoint, LCI_device_t device, LCI_plist_t plist) {
+  (void)the_world();
   if (endpoint == nullptr) misuse("ep_ptr is NULL, but must be the address of a handle");
   require_device(device);
+  if (!checking()) return;
   check_plist(plist);
   const comp& c = the_world().comps.find(plist->default_comp);
   const bool fits = (plist->message == LCI_COMPLETION_QUEUE && c.what == comp::kind::queue) ||
@@ -150,11 +154,13 @@ void check_endpoint_to_make(const LCI_endpoint_t* endpoint, LCI_device_t device,
 }
 
 void check_comp_to_make(LCI_device_t device, const LCI_comp_t* out) {
+  (void)the_world();
   if (out == nullptr) misuse("the result's address is NULL, but must be that of an LCI_comp_t");
   if (device != nullptr) require_device(device);
 }
 
 void check_buffer_call(LCI_device_t device, const void* out) {
+  (void)the_world();
   if (out == nullptr) misuse("the result's address is NULL, but must not be");
   require_device(device);
 }

@@ -26,20 +26,21 @@ void record_freed(LCIX_collective_t collective);
 void record_allocated(const void* memory);
 void record_returned(const void* memory);
 
-// Made without the checking mode, too, since the functions that call them are called rarely.
+// Made without the checking mode, too, by functions that are called rarely. Functions of the message path call those of
+// endpoints, buffers and results in the checking mode only.
 void check_device_to_free(const LCI_device_t* device);
 void check_endpoint_to_free(const LCI_endpoint_t* endpoint);
 void check_plist(LCI_plist_t plist);
-/// Reports a completion object of another kind than `wanted`; `maker`: the function that creates a valid one.
-[[noreturn, gnu::cold]] void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted,
-                                              const char* maker);
-
-// Made in the checking mode only.
 void check_endpoint(LCI_endpoint_t endpoint);
 void check_endpoint_to_make(const LCI_endpoint_t* endpoint, LCI_device_t device, LCI_plist_t plist);
 void check_comp_to_make(LCI_device_t device, const LCI_comp_t* out);
 void check_buffer_call(LCI_device_t device, const void* out);
 void check_result(const char* name, const void* out);
+/// Reports a completion object of another kind than `wanted`; `maker`: the function that creates a valid one.
+[[noreturn, gnu::cold]] void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted,
+                                              const char* maker);
+
+// Made in the checking mode only.
 void check_segment(LCI_segment_t segment);
 void check_collective(LCIX_collective_t collective);
 void check_comp_to_free(LCI_comp_t comp);

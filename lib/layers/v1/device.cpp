@@ -80,6 +80,7 @@ void v1::end_device(world& w, LCI_device_t device) {
       delete endpoint;
     }
   }
+  w.comparison.forget(device->number);
   forget(w, *device);
   free_resources(w, *device);
   delete device;
@@ -124,7 +125,9 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
   e->direct_sends = direct_sends_of(*e);
   record_created(e.get());
   w.ports.add(e.get());
-  return e.release();
+  const LCI_endpoint_t made = e.release();  // the device owns it
+  if (LCI_UNLIKELY(detail::checks)) w.comparison.add(device, properties.match);
+  return made;
 }
 
 void v1::end_endpoint(world& w, LCI_endpoint_t endpoint) {
@@ -149,6 +152,7 @@ LCI_error_t LCI_device_initx(LCI_device_t* device) { return LCI_device_init(devi
 LCI_error_t LCI_device_free(LCI_device_t* device) {
   return guarded("LCI_device_free", [&] {
     check_device_to_free(device);
+    if (checking()) require_idle_everywhere(the_world(), *device);
     end_device(the_world(), *device);
     *device = nullptr;
     return LCI_OK;
@@ -157,7 +161,7 @@ LCI_error_t LCI_device_free(LCI_device_t* device) {
 
 LCI_error_t LCI_endpoint_init(LCI_endpoint_t* endpoint, LCI_device_t device, LCI_plist_t plist) {
   return guarded("LCI_endpoint_init", [&] {
-    if (checking()) check_endpoint_to_make(endpoint, device, plist);
+    check_endpoint_to_make(endpoint, device, plist);
     *endpoint = make_endpoint(the_world(), device, plist != nullptr ? *plist : LCI_plist_s());
     return LCI_OK;
   });

@@ -94,6 +94,7 @@ void open(world& w) {
   LCI_RANK = lci::get_rank_me_x().runtime(w.runtime)();
   LCI_NUM_PROCESSES = lci::get_rank_n_x().runtime(w.runtime)();
   w.ports.open(w.runtime);
+  w.comparison.open(w.runtime);
   w.pieces = lci::alloc_matching_engine_x().runtime(w.runtime)();
   w.agreement = lci::alloc_matching_engine_x().runtime(w.runtime)();
   w.collectives = lci::alloc_matching_engine_x().runtime(w.runtime)();

@@ -13,7 +13,7 @@ using namespace v1;
 
 LCI_error_t LCI_memory_register(LCI_device_t device, void* address, size_t length, LCI_segment_t* segment) {
   return guarded("LCI_memory_register", [&] {
-    if (checking()) check_buffer_call(device, segment);
+    check_buffer_call(device, segment);
     auto made = std::make_unique<LCII_mr_t>();
     made->mr = lci::register_memory_x(address, length).device(device->core)();
     made->rmr = lci::get_rmr(made->mr);

@@ -47,7 +47,7 @@ LCI_ALWAYS_INLINE inline queue& queue_of(LCI_comp_t handle) {
 
 LCI_error_t LCI_queue_create(LCI_device_t device, LCI_comp_t* cq) {
   return guarded("LCI_queue_create", [&] {
-    if (checking()) check_comp_to_make(device, cq);
+    check_comp_to_make(device, cq);
     *cq = the_world().comps.add(new queue(device));
     return LCI_OK;
   });
@@ -107,8 +107,8 @@ extern "C" LCI_error_t LCI_queue_pop_multiple_p(LCI_comp_t* cq, size_t request_c
 
 LCI_error_t LCI_queue_wait(LCI_comp_t cq, LCI_request_t* request) {
   return guarded("LCI_queue_wait", [&] {
-    if (checking()) check_result("request", request);
     queue& q = queue_of(cq);
+    check_result("request", request);
     wait_until(
         q.device, [&] { return q.pop(request); }, [&](int64_t ns) { q.sleep(ns); });
     return LCI_OK;
@@ -117,8 +117,8 @@ LCI_error_t LCI_queue_wait(LCI_comp_t cq, LCI_request_t* request) {
 
 LCI_error_t LCI_queue_wait_multiple(LCI_comp_t cq, size_t request_count, LCI_request_t requests[]) {
   return guarded("LCI_queue_wait_multiple", [&] {
-    if (checking() && request_count > 0) check_result("requests", requests);
     queue& q = queue_of(cq);
+    if (request_count > 0) check_result("requests", requests);
     size_t n = 0;
     const auto ready = [&] {
       n += q.pop_many(requests + n, request_count - n);
@@ -131,8 +131,9 @@ LCI_error_t LCI_queue_wait_multiple(LCI_comp_t cq, size_t request_count, LCI_req
 
 LCI_error_t LCI_queue_len(LCI_comp_t cq, size_t* len) {
   return guarded("LCI_queue_len", [&] {
-    if (checking()) check_result("len", len);
-    *len = queue_of(cq).length();
+    const queue& q = queue_of(cq);
+    check_result("len", len);
+    *len = q.length();
     return LCI_OK;
   });
 }

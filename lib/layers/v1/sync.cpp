@@ -37,7 +37,7 @@ LCI_ALWAYS_INLINE inline bool fires(synchronizer& s, LCI_request_t* out) {
 
 LCI_error_t LCI_sync_create(LCI_device_t device, int threshold, LCI_comp_t* synchronizer) {
   return guarded("LCI_sync_create", [&] {
-    if (checking()) check_comp_to_make(device, synchronizer);
+    check_comp_to_make(device, synchronizer);
     if (threshold < 1 || threshold > LCI_MAX_SYNC_LENGTH)
       return fail("LCI_sync_create", "threshold = %d, but must be 1 to LCI_MAX_SYNC_LENGTH = %d", threshold,
                   LCI_MAX_SYNC_LENGTH);
@@ -100,7 +100,7 @@ LCI_error_t LCI_sync_test(LCI_comp_t synchronizer, LCI_request_t requests[]) {
 
 LCI_error_t LCI_handler_create(LCI_device_t device, LCI_handler_t function, LCI_comp_t* completion) {
   return guarded("LCI_handler_create", [&] {
-    if (checking()) check_comp_to_make(device, completion);
+    check_comp_to_make(device, completion);
     if (function == nullptr) return fail("LCI_handler_create", "handler is NULL, but must be a function");
     *completion = the_world().comps.add(new v1::handler(device, function));
     return LCI_OK;

@@ -17,6 +17,7 @@
 #include "lib/layers/v1/awaited.hpp"
 #include "lib/layers/v1/collectives.hpp"
 #include "lib/layers/v1/comp.hpp"
+#include "lib/layers/v1/comparison.hpp"
 #include "lib/layers/v1/handles.hpp"
 #include "lib/layers/v1/ids.hpp"
 #include "lib/layers/v1/issued.hpp"
@@ -91,6 +92,7 @@ struct world {
   arrival_ports ports;
   awaited_vectors awaited;
   handle_table handles;                 ///< filled in the checking mode
+  endpoint_comparison comparison;       ///< used in the checking mode
   std::atomic<uint32_t> next_piece{0};  ///< tag of the next long buffer of an iovec that this rank sends
 
   std::mutex mutex;                                 ///< of creation and end of devices and endpoints

@@ -33,9 +33,21 @@ void memory() {
   EXPECT_EQ(ARMCI_Free(p[static_cast<size_t>(me)]), 0);
   EXPECT_EQ(ARMCI_Malloc(p.data(), 0), 0);
   EXPECT_EQ(ARMCI_Free(nullptr), 0);
+  // Invalid arguments of one process are an error at all.
+  const bool is_last = me == n - 1;
+  EXPECT_EQ(ARMCI_Malloc(is_last ? nullptr : p.data(), 8), is_last ? -1 : -6);
+  EXPECT_EQ(ARMCI_Malloc(p.data(), is_last ? -8 : 8), -6);
+  EXPECT_EQ(ARMCI_Create_mutexes(is_last ? -1 : 1), is_last ? -1 : -2);
+  EXPECT_EQ(ARMCI_Create_mutexes(is_last ? 1 << 20 : 1), is_last ? -1 : -2);
   void* local = ARMCI_Malloc_local(100);
   EXPECT(local != nullptr);
   EXPECT_EQ(ARMCI_Free_local(local), 0);
+  // Memory of others is refused, at any alignment, and remains; so is a large block that the library keeps.
+  alignas(64) static char foreign[256];
+  EXPECT(ARMCI_Free_local(foreign + 64) != 0 && ARMCI_Free_local(foreign + 8) != 0);
+  local = ARMCI_Malloc_local(2 << 20);
+  EXPECT(ARMCI_Free_local(local) == 0 && ARMCI_Free_local(local) != 0);
+  EXPECT_EQ(ARMCI_Free_local(nullptr), 0);
   // Large blocks begin with a page, also those that are used again.
   const auto begins_with_page = [](void* block) { return reinterpret_cast<uintptr_t>(block) % 4096 == 0; };
   for (const int bytes : {1 << 20, (2 << 20) - 4096, (2 << 20) - 64, 2 << 20}) {

@@ -248,6 +248,16 @@ static LCI_error_t receives_of_freed_endpoint(int kind) {
   if (kind == 3) LCI_recvv(ep, iovec, 0, 0, LCI_UR_CQ, NULL);
   return LCI_endpoint_free(&ep);
 }
+static LCI_error_t receive_of_freed_device(void) {
+  LCI_device_t device;
+  LCI_plist_t plist;
+  LCI_endpoint_t ep;
+  LCI_device_init(&device);
+  LCI_plist_create(&plist);
+  LCI_endpoint_init(&ep, device, plist);
+  LCI_recvs(ep, 0, 0, LCI_UR_CQ, NULL);
+  return LCI_device_free(&device);
+}
 static LCI_error_t invented_packet(int way) {
   LCI_mbuffer_t mine = {&inside, sizeof inside};
   if (way == 0) return LCI_mbuffer_free(mine);
@@ -299,6 +309,8 @@ static LCI_error_t call(const char* name) {
   LCI_request_t r;
   LCI_endpoint_t no_endpoint = NULL;
   LCI_device_t device = LCI_UR_DEVICE;
+  LCI_segment_t segment;
+  LCI_plist_t plist;
   size_t n;
 #define CASE(text, expression) \
   if (strcmp(name, text) == 0) return expression
@@ -371,6 +383,20 @@ static LCI_error_t call(const char* name) {
   CASE("iovec count of a receive", received_iovec(-1, &no_buffer, LCI_UR_CQ));
   CASE("iovec to be allocated for nobody", received_iovec(1, NULL, NULL));
   CASE("collective invented", invented_collective());
+  CASE("no result of a queue", LCI_queue_create(LCI_UR_DEVICE, NULL));
+  CASE("no result of a synchronizer", LCI_sync_create(LCI_UR_DEVICE, 1, NULL));
+  CASE("no result of a handler", LCI_handler_create(LCI_UR_DEVICE, progress_in_handler, NULL));
+  CASE("no result of a registration", LCI_memory_register(LCI_UR_DEVICE, &inside, sizeof inside, NULL));
+  CASE("no result of a long buffer", LCI_lbuffer_alloc(LCI_UR_DEVICE, 8, NULL));
+  CASE("no result of a device", LCI_device_init(NULL));
+  CASE("no result of an endpoint", LCI_endpoint_init(NULL, LCI_UR_DEVICE, NULL));
+  CASE("no result of a length", LCI_queue_len(LCI_UR_CQ, NULL));
+  CASE("no awaited result", LCI_queue_wait(LCI_UR_CQ, NULL));
+  CASE("no device of a registration", LCI_memory_register(NULL, &inside, sizeof inside, &segment));
+  CASE("no device of a long buffer", LCI_lbuffer_alloc(NULL, 8, &no_buffer));
+  CASE("no device of an endpoint", LCI_endpoint_init(&no_endpoint, NULL, NULL));
+  CASE("no endpoint of a list", LCI_plist_get(NULL, &plist));
+  CASE("device freed, receive of a short", receive_of_freed_device());
   CASE("root", collective(1, op, 1));
   CASE("op null", collective(0, NULL, 1));
   CASE("collective null", collective(0, op, 0));

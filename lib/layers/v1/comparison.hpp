@@ -1,0 +1,65 @@
+// In the checking mode, ranks compare the endpoints that they create, and agree that a device may be freed.
+#pragma once
+
+#include <lci.h>
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include <lci.hpp>
+
+#include "lib/layers/v1/ids.hpp"
+
+namespace v1 {
+
+struct world;
+
+/// The match types of the endpoints that this rank and its peers have created, by device and order of creation: sends
+/// of an endpoint never match receives of one with another type. Each rank tells all others, by messages that nobody
+/// waits for, since ranks may create endpoints of different devices in any order. The rank that creates an endpoint
+/// later reports a difference: LCI_endpoint_init() fails there, or LCI_progress() if both happen at the same time. A
+/// member of the world. Thread-safe.
+class endpoint_comparison {
+ public:
+  /// Registers the handle for messages of peers. All ranks do this as their fifth registration, in any mode, so that its
+  /// number is the same.
+  void open(lci::runtime_t runtime);
+  /// Stores the match type of the next endpoint of the device, and tells the peers. Throws if theirs is another.
+  void add(LCI_device_t device, LCI_match_t match);
+  /// The device is freed: its number may get another one.
+  void forget(unsigned device);
+
+ private:
+  struct created {
+    uint32_t device;
+    uint32_t number;  ///< how many endpoints of the device were created before this one
+    uint32_t match;
+  };
+  struct created_by {
+    int rank;
+    created endpoint;
+  };
+  class port final : public lci::comp_impl_t {
+   public:
+    explicit port(endpoint_comparison& all) : all_(all) { attr.am_in_place = true; }
+    void signal(lci::status_t status) override;
+
+   private:
+    endpoint_comparison& all_;
+  };
+  void receive(int rank, const created& theirs);
+
+  std::mutex mutex_;
+  std::array<std::vector<LCI_match_t>, max_devices> mine_;  ///< by device, in order of creation; under mutex_
+  std::vector<created_by> early_;  ///< of endpoints that this rank has yet to create; under mutex_
+  lci::rcomp_t handle_ = 0;        ///< the same at all ranks
+  port port_{*this};
+};
+
+/// Throws at all ranks if an endpoint of the device has communication that is not complete at any rank: then no rank
+/// frees the device, and none waits for another that does not. Collective.
+void require_idle_everywhere(world& w, LCI_device_t device);
+
+}  // namespace v1
