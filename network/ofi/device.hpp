@@ -100,7 +100,7 @@ class device final : public remote_device, public bundling_device {
   /// As send_to(), for a call that takes a request, which ends at its completion.
   template <class F>
   errorcode_t begin(const net_op& op, request::kind what, F call);
-  /// The same, for a request of kind `copy`, which remains the caller's unless the result is `posted`.
+  /// As begin(), for a request of kind `copy`, which remains the caller's unless the result is `posted`.
   template <class F>
   errorcode_t begin_copied(request& r, F call);
   void end(request& r);
@@ -136,7 +136,7 @@ class device final : public remote_device, public bundling_device {
   // device_inject.cpp
   errorcode_t inject_parts(int peer, const parts& m);
   errorcode_t inject_alone(int peer, const parts& m);
-  /// The same, for a message that is too large for the provider to inject.
+  /// As inject_alone(), for a message that is too large for the provider to inject.
   errorcode_t send_copy(int peer, const parts& m);
   /// Appends the message to the waiting bundle. `alone`: it must go alone; `no_room`: no bundle has space; `filled`:
   /// appended, and a bundle is full.

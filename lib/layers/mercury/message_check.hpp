@@ -16,7 +16,7 @@ uint32_t message_check_portable(uint32_t value, const void* data, size_t size);
 #if defined(__x86_64__)
 extern const bool has_check_instruction;
 
-/// The same by the processor's instruction, for a size that the compiler knows.
+/// message_check() by the processor's instruction, for a size that the compiler knows.
 template <size_t size>
 __attribute__((target("sse4.2"))) inline uint32_t check_by_instruction(uint32_t value, const void* data) {
   constexpr size_t words = size / sizeof(uint64_t);

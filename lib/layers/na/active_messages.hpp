@@ -50,7 +50,7 @@ inline na_addr_t source_of(const na_class& c, int rank) {
   const auto id = static_cast<uint32_t>(rank);
   return LCI_LIKELY(id <= c.book->last()) ? c.book->of_peer(id) : NA_ADDR_NULL;
 }
-/// The same; NA_ADDR_NULL also if the receive has failed.
+/// The address of the sender of a received message. NA_ADDR_NULL also if the receive has failed.
 inline na_addr_t source_of(const na_class& c, const lci::status_t& status) {
   return status.is_done() ? source_of(c, status.rank) : NA_ADDR_NULL;
 }
