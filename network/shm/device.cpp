@@ -229,6 +229,12 @@ int device::drain(event_sink& sink, const lane_place* lanes, uint32_t which, pol
   return events > 0 ? events : -1;
 }
 
+// The peer polls the slot of the answer. It is fetched for writing while the message is read, unless that takes so long
+// that the peer takes it back meanwhile: then the answer would wait for it twice.
+inline void device::fetch_slot_of_answer(const in_lane& lane, const out_lane& back) {
+  if (!lane.next_is_in_byte_ring()) back.prefetch_next();
+}
+
 bool device::prepare_answer(in_lane& lane) {
   const int thread = thread_index_if_known();
   out_lane* const back = thread >= 0 ? lane_of(thread, lane.source()) : nullptr;
@@ -236,7 +242,7 @@ bool device::prepare_answer(in_lane& lane) {
   if (LCI_UNLIKELY(back->shared_by_threads)) return prepare_answer_among_threads(lane, *back);
   if (lane.own() && back->index() == lane.index()) return false;  // the thread's message to itself
   if (!lane.is_answered(back->sent())) return false;
-  back->prefetch_next();
+  fetch_slot_of_answer(lane, *back);
   return true;
 }
 
@@ -244,7 +250,7 @@ bool device::prepare_answer_among_threads(in_lane& lane, out_lane& back) {
   if (!back.lock.try_lock()) return false;
   std::lock_guard guard(back.lock, std::adopt_lock);
   if (!may_use(back, lane.source()) || !lane.is_answered(back.sent())) return false;
-  back.prefetch_next();
+  fetch_slot_of_answer(lane, back);
   return true;
 }
 

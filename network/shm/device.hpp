@@ -132,6 +132,7 @@ class device final : public network::device {
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
   LCI_NOINLINE bool prepare_answer_among_threads(in_lane& lane, out_lane& back);
+  static void fetch_slot_of_answer(const in_lane& lane, const out_lane& back);
   /// From time to time while there are no messages.
   LCI_COLD int look_around(event_sink& sink, poller* me, uint32_t polls);
   bool anything_ready() const;

@@ -50,6 +50,12 @@ class alignas(cache_line) in_lane {
     return same;
   }
 
+  /// Whether the next message, which must have arrived, is in the byte ring. Under lock.
+  bool next_is_in_byte_ring() const {
+    const uint64_t word = slots_[head_.load(std::memory_order_relaxed)].word().load(std::memory_order_relaxed);
+    return (slot_word::flags(word) & slot_word::in_ring) != 0;
+  }
+
   /// Whether the receiver has sent something since the last call; `sent` counts its messages. Under lock.
   bool is_answered(uint64_t sent) {
     const bool answered = sent != answers_before_;

@@ -145,6 +145,7 @@ class alignas(cache_line) out_lane {
       data_head_ = shared_->data_head.load(std::memory_order_acquire);  // A2
       if (data_tail_ + skip + room > data_limit()) return false;
     }
+    slots_[tail_].prefetch();  // while the message is copied
     copy_bytes(data_ + offset, a, a_size);
     if (b_size > 0) copy_bytes(data_ + offset + a_size, b, b_size);
     data_tail_ += skip + room;
