@@ -100,9 +100,9 @@ int too_large(const char* function) {
 
 /// Runs f. A lack of memory is CCS_FAILURE, as documented for constructors, and not CCS_NOMEM.
 template <class F>
-int make(const char* function, int count, CCS_datadesc_t* newdesc, F&& f) noexcept {
+int make(const char* function, const char* number, int count, CCS_datadesc_t* newdesc, F&& f) noexcept {
   if (newdesc == nullptr) return refuse(function, "newdesc is NULL, but must be the address of a description");
-  if (count < 0) return refuse(function, "count = %d, but must be at least 0", count);
+  if (count < 0) return refuse(function, "%s = %d, but must be at least 0", number, count);
   return or_code(function, f) == CCS_SUCCESS ? CCS_SUCCESS : CCS_FAILURE;
 }
 
@@ -118,7 +118,7 @@ using namespace ccs;
 
 int CCS_datadesc_create_contiguous(int count, CCS_datadesc_t olddesc, CCS_datadesc_t* newdesc) {
   constexpr const char* me = "CCS_datadesc_create_contiguous";
-  return make(me, count, newdesc, [&] {
+  return make(me, "count", count, newdesc, [&] {
     traits old;
     if (!get_traits(me, "olddesc", olddesc, old)) return +CCS_FAILURE;
     assembly all;
@@ -130,7 +130,7 @@ int CCS_datadesc_create_contiguous(int count, CCS_datadesc_t olddesc, CCS_datade
 int CCS_datadesc_create_vector(int count, int blocklength, int stride, CCS_datadesc_t olddesc,
                                CCS_datadesc_t* newdesc) {
   constexpr const char* me = "CCS_datadesc_create_vector";
-  return make(me, count, newdesc, [&] {
+  return make(me, "count", count, newdesc, [&] {
     if (blocklength < 0) return refuse(me, "blocklength = %d, but must be at least 0", blocklength);
     traits old;
     if (!get_traits(me, "olddesc", olddesc, old)) return +CCS_FAILURE;
@@ -154,7 +154,7 @@ int CCS_datadesc_create_vector(int count, int blocklength, int stride, CCS_datad
 int CCS_datadesc_create_struct(int count, int* blocklengths, CCS_aint_t* displacements, CCS_datadesc_t* descs,
                                CCS_datadesc_t* newdesc) {
   constexpr const char* me = "CCS_datadesc_create_struct";
-  return make(me, count, newdesc, [&] {
+  return make(me, "count", count, newdesc, [&] {
     if (count > 0 && (blocklengths == nullptr || displacements == nullptr || descs == nullptr))
       return refuse(me, "count = %d, but an array is NULL", count);
     assembly all;
@@ -172,7 +172,7 @@ int CCS_datadesc_create_struct(int count, int* blocklengths, CCS_aint_t* displac
 int CCS_datadesc_create_indexed(int count, int* blocklengths, CCS_aint_t* displacements, CCS_datadesc_t olddesc,
                                 CCS_datadesc_t* newdesc) {
   constexpr const char* me = "CCS_datadesc_create_indexed";
-  return make(me, count, newdesc, [&] {
+  return make(me, "count", count, newdesc, [&] {
     if (count > 0 && (blocklengths == nullptr || displacements == nullptr))
       return refuse(me, "count = %d, but an array is NULL", count);
     traits old;
@@ -189,7 +189,7 @@ int CCS_datadesc_create_indexed(int count, int* blocklengths, CCS_aint_t* displa
 int CCS_datadesc_create_blockindexed(int count, int blocklength, CCS_aint_t* displacements, CCS_datadesc_t olddesc,
                                      CCS_datadesc_t* newdesc) {
   constexpr const char* me = "CCS_datadesc_create_blockindexed";
-  return make(me, count, newdesc, [&] {
+  return make(me, "count", count, newdesc, [&] {
     if (blocklength < 0) return refuse(me, "blocklength = %d, but must be at least 0", blocklength);
     if (count > 0 && displacements == nullptr) return refuse(me, "count = %d, but displacements is NULL", count);
     traits old;
@@ -203,8 +203,10 @@ int CCS_datadesc_create_blockindexed(int count, int blocklength, CCS_aint_t* dis
 
 int CCS_datadesc_create_strided(int levels, const int* strides_bytes, const int* counts, CCS_datadesc_t* newdesc) {
   constexpr const char* me = "CCS_datadesc_create_strided";
-  return make(me, levels, newdesc, [&] {
-    if (counts == nullptr || (levels > 0 && strides_bytes == nullptr)) return refuse(me, "an array is NULL");
+  return make(me, "levels", levels, newdesc, [&] {
+    if (counts == nullptr) return refuse(me, "counts is NULL, but must be an array of levels + 1 = %d", levels + 1);
+    if (levels > 0 && strides_bytes == nullptr)
+      return refuse(me, "strides_bytes is NULL, but must be an array of levels = %d", levels);
     for (int i = 0; i <= levels; ++i)
       if (counts[i] < 0) return refuse(me, "counts[%d] = %d, but must be at least 0", i, counts[i]);
     traits t;
@@ -224,7 +226,7 @@ int CCS_datadesc_create_strided(int levels, const int* strides_bytes, const int*
 
 int CCS_datadesc_create_iov(int n, const CCS_aint_t* displacements, const size_t* lengths, CCS_datadesc_t* newdesc) {
   constexpr const char* me = "CCS_datadesc_create_iov";
-  return make(me, n, newdesc, [&] {
+  return make(me, "n", n, newdesc, [&] {
     if (n > 0 && (displacements == nullptr || lengths == nullptr)) return refuse(me, "n = %d, but an array is NULL", n);
     std::vector<run> runs;
     runs.reserve(static_cast<size_t>(n));

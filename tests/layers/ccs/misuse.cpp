@@ -61,6 +61,27 @@ const std::map<std::string, std::function<int()>> cases = {
     {"unlock free", [] { return CCS_unlock(&lock); }},
     {"end no section", [] { return CCS_nointerrupt_end(); }},
     {"combine", [] { return CCS_allreduce(bytes, bytes, 1, CCS_DOUBLE, CCS_XOR); }},
+    {"strided levels",
+     [] {
+       CCS_datadesc_t d;
+       return CCS_datadesc_create_strided(-1, nullptr, nullptr, &d);
+     }},
+    {"strided counts",
+     [] {
+       CCS_datadesc_t d;
+       return CCS_datadesc_create_strided(1, nullptr, nullptr, &d);
+     }},
+    {"strided strides",
+     [] {
+       CCS_datadesc_t d;
+       const int counts[2] = {1, 1};
+       return CCS_datadesc_create_strided(1, nullptr, counts, &d);
+     }},
+    {"list length",
+     [] {
+       CCS_datadesc_t d;
+       return CCS_datadesc_create_iov(-1, nullptr, nullptr, &d);
+     }},
     {"pack room",
      [] {
        CCS_datadesc_t d = made();
