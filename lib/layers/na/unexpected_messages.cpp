@@ -101,13 +101,16 @@ void unexpected_messages::on_departure(uint32_t rank, na_addr_t value) {
 }
 
 unexpected_messages::message* unexpected_messages::remove_of(na_addr_t source) {
+  // In their order: malloc would return memory to the system at each release if the newest was released first.
   message* removed = nullptr;
+  message** end = &removed;
   last_ = nullptr;
   for (message** at = &first_; message* const m = *at;) {
     if (m->source == source) {
       *at = m->next;
-      m->next = removed;
-      removed = m;
+      m->next = nullptr;
+      *end = m;
+      end = &m->next;
     } else {
       last_ = m;
       at = &m->next;
