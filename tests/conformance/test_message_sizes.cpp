@@ -16,17 +16,18 @@ struct message_buffers {
   }
 };
 
-/// Exchanges `at_a_time` messages with each neighbour. `sync` has a threshold of two for each of them.
-void exchange_some(rank_env& env, lci::comp_t sync, message_buffers& buffers, size_t size) {
+/// Exchanges `at_a_time` messages with each neighbour. `sync` has a threshold of two for each of them. The tags from
+/// `first_tag` on are those of no other call, as a message may overtake an earlier one.
+void exchange_some(rank_env& env, lci::comp_t sync, message_buffers& buffers, size_t size, lci::tag_t first_tag) {
   for (int i = 0; i < at_a_time; ++i)
     env.post([&] {
-      return lci::post_recv_x(env.left(), buffers.in[i].data(), size, static_cast<lci::tag_t>(i), sync)
+      return lci::post_recv_x(env.left(), buffers.in[i].data(), size, first_tag + static_cast<lci::tag_t>(i), sync)
           .runtime(env.rt)
           .allow_done(false)();
     });
   for (int i = 0; i < at_a_time; ++i)
     env.post([&] {
-      return lci::post_send_x(env.right(), buffers.out[i].data(), size, static_cast<lci::tag_t>(i), sync)
+      return lci::post_send_x(env.right(), buffers.out[i].data(), size, first_tag + static_cast<lci::tag_t>(i), sync)
           .runtime(env.rt)
           .allow_done(false)();
     });
@@ -43,11 +44,13 @@ TEST_CASE("messages of all sizes arrive in both directions", "[sizes]") {
     std::vector<size_t> sizes = {0, 1, 8, 55, 56, 57, 100, 1000, 24 << 10, 40 << 10, 60000, 100000};
     for (int bits = 11; bits <= 20; ++bits)
       for (const size_t less : {64, 9, 8, 0}) sizes.push_back((size_t{1} << bits) - less);
+    lci::tag_t tag = 0;
     for (const size_t size : sizes) {
       message_buffers buffers(size);
       for (uint64_t i = 0; i < at_a_time; ++i)
         fill(buffers.out[i].data(), size, size + i + static_cast<uint64_t>(env.rank));
-      exchange_some(env, sync, buffers, size);
+      exchange_some(env, sync, buffers, size, tag);
+      tag += at_a_time;
       for (uint64_t i = 0; i < at_a_time; ++i)
         EXPECT(matches(buffers.in[i].data(), size, size + i + static_cast<uint64_t>(env.left())));
     }
@@ -60,13 +63,15 @@ TEST_CASE("messages arrive while their sender measures by which protocol they ar
   if (ranks_in_one_process()) LCI_SKIP("this network's protocols are not measured");
   on_ranks([](rank_env& env) {
     lci::comp_t sync = lci::alloc_sync_x().threshold(2 * at_a_time).runtime(env.rt)();
+    lci::tag_t tag = 0;
     for (const size_t size : {size_t{30000}, size_t{50000}, size_t{100000}}) {
       message_buffers buffers(size);
       bool good = true;
       for (int round = 0; round < 400; ++round) {
         for (int i = 0; i < at_a_time; ++i)
           buffers.out[i].front() = buffers.out[i].back() = static_cast<char>(round + i + env.rank);
-        exchange_some(env, sync, buffers, size);
+        exchange_some(env, sync, buffers, size, tag);
+        tag += at_a_time;
         for (int i = 0; i < at_a_time; ++i) {
           const auto expected = static_cast<char>(round + i + env.left());
           good = good && buffers.in[i].front() == expected && buffers.in[i].back() == expected;
