@@ -18,7 +18,7 @@ iovec piece_of(std::string_view text) { return {const_cast<char*>(text.data()), 
 
 }  // namespace
 
-// Limited, as peers can cause warnings without end.
+// The number of warnings is limited, as peers can cause them without end.
 void log_warning(std::string_view text) noexcept {
   const int64_t left_out = warnings.next();
   if (left_out < 0) return;

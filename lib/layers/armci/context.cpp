@@ -93,7 +93,7 @@ void context::refuse_to_allocate(const group& g, const error& why) {
   try {
     allocate(g, none.data(), -1);
   } catch (const error&) {
-    // The reason is better known here.
+    // What the caller has found, `why`, is the better explanation.
   }
   throw why;
 }

@@ -101,7 +101,7 @@ void unexpected_messages::on_departure(uint32_t rank, na_addr_t value) {
 }
 
 unexpected_messages::message* unexpected_messages::remove_of(na_addr_t source) {
-  // In their order: malloc would return memory to the system at each release if the newest was released first.
+  // The oldest is freed first: if the newest were, malloc would return memory to the system each time.
   message* removed = nullptr;
   message** end = &removed;
   last_ = nullptr;

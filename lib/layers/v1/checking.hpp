@@ -26,7 +26,7 @@ void record_freed(LCIX_collective_t collective);
 void record_allocated(const void* memory);
 void record_returned(const void* memory);
 
-// Made without the checking mode, too, by functions that are called rarely. Functions of the message path call those of
+// These checks are made in every mode, by functions that are called rarely. Functions of the message path call those of
 // endpoints, buffers and results in the checking mode only.
 void check_device_to_free(const LCI_device_t* device);
 void check_endpoint_to_free(const LCI_endpoint_t* endpoint);
@@ -40,7 +40,7 @@ void check_result(const char* name, const void* out);
 [[noreturn, gnu::cold]] void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted,
                                               const char* maker);
 
-// Made in the checking mode only.
+// These checks are made in the checking mode only.
 void check_segment(LCI_segment_t segment);
 void check_collective(LCIX_collective_t collective);
 void check_comp_to_free(LCI_comp_t comp);

@@ -42,7 +42,7 @@ void endpoint_comparison::add(LCI_device_t device, LCI_match_t match) {
       return true;
     });
   }
-  // The peers hear nothing of it: they would report the same once more.
+  // The peers are not told, as they would report the difference once more.
   if (different.rank >= 0)
     throw_different(endpoint.device, endpoint.number, match, different.rank,
                     static_cast<LCI_match_t>(different.endpoint.match));
