@@ -14,10 +14,11 @@ class line_limit {
   static constexpr int64_t at_once = 1000;
   static constexpr std::chrono::nanoseconds interval = std::chrono::seconds(1);
 
-  /// How many lines were left out since the last one; -1 if this one must be left out, too.
+  /// Asks for permission to print a line. Returns -1 if it must be left out, else the number of lines that were left out
+  /// since the last permission.
   int64_t next(std::chrono::steady_clock::time_point when = std::chrono::steady_clock::now()) noexcept {
     const int64_t now = when.time_since_epoch().count();
-    // The time at which all lines up to now would have ended, if each took one interval.
+    // When the line before would have been printed if there were one line per interval.
     int64_t busy = busy_until_.load(std::memory_order_relaxed);
     for (;;) {
       if (busy - now > (at_once - 1) * interval.count()) {

@@ -9,10 +9,10 @@
 
 namespace lci::network {
 
-/// Does a part of the work, and returns whether any is left. Never throws, and does not use the bootstrap.
+/// Does a part of some work, and returns whether any of it is left. Must not throw, and must not use the bootstrap.
 using work_of_waits = bool (*)();
 
-/// As long as it exists, the waits of this thread do the work. They do nothing else by default.
+/// While such an object exists, each wait of its thread for the launcher calls the function that the object was made with.
 class works_meanwhile {
  public:
   explicit works_meanwhile(work_of_waits work);
@@ -21,11 +21,12 @@ class works_meanwhile {
   works_meanwhile& operator=(const works_meanwhile&) = delete;
 };
 
-/// A wait calls this first, and again after `longest_nap` as long as it returns true.
+/// Calls that function, if there is one, and returns its result. A wait for the launcher calls this before it sleeps, and
+/// sleeps at most `longest_nap` at a time as long as the result is true.
 bool work_meanwhile();
 constexpr auto longest_nap = std::chrono::milliseconds(1);
 
-/// Waits until `ready()`, at most `timeout` seconds (0: for ever). False: time ran out.
+/// Waits until `ready()`, at most `timeout` seconds (0: for ever). Returns false if the time is over.
 template <class Ready>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, double timeout, Ready ready) {
   using clock = std::chrono::steady_clock;

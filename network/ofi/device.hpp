@@ -148,7 +148,8 @@ class device final : public remote_device, public bundling_device {
   /// As send_bundles(); the caller has the turn.
   errorcode_t send_waiting(int peer);
   errorcode_t send_copied(request& r, message_tag::kind what);
-  /// The result of a post that has copied its data to the request.
+  /// Ends a post that has copied its data to the request. Returns `done` if `result` is `posted`; otherwise gives the
+  /// request back, and returns `result`.
   errorcode_t end_inject(request& r, errorcode_t result);
   void flush_bundles() {
     if (bundles_.any()) send_all_bundles();

@@ -50,7 +50,8 @@ class alignas(cache_line) in_lane {
     return same;
   }
 
-  /// Whether the next message, which must have arrived, is in the byte ring. Under lock.
+  /// Returns whether the bytes of the next message are in the byte ring. The message must have arrived, and the caller
+  /// must hold `lock`.
   bool next_is_in_byte_ring() const {
     const uint64_t word = slots_[head_.load(std::memory_order_relaxed)].word().load(std::memory_order_relaxed);
     return (slot_word::flags(word) & slot_word::in_ring) != 0;
@@ -173,7 +174,8 @@ class alignas(cache_line) in_lane {
   bool own_;    // never changes: only lanes of peers outside of the job are assigned to other senders
 };
 
-/// Delivers a message of several lines, in one piece. A separate function, so that drain() needs no memory for it.
+/// Copies a message of several lines, which hold a word each, to one piece of memory, and passes that to on_message(). Not
+/// inlined into drain(), whose stack frame would grow by that memory.
 template <class OnMessage>
 LCI_NOINLINE void deliver_lines(int source, slot_view slot, size_t size, OnMessage& on_message) {
   alignas(16) std::byte whole[slot_word::widest];
@@ -219,8 +221,8 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
       const uint32_t flags = slot_word::flags(word);
       if ((flags & slot_word::skipped) != 0) {
         const uint64_t n = (flags & slot_word::takes_line) != 0 ? 2 : 1;
-        // Skipped slots are not counted, as a message follows them. (Not for ever, so a sender of nothing but skipped
-        // slots can't keep this loop running.)
+        // The sender skips slots only in front of a message, so they do not count as messages. At most `most_skipped`
+        // bytes are passed over, as a faulty sender might skip slots without end.
         if (limit - first_limit < most_skipped) limit = std::min(limit + n * slot_size, wrap);
         number += n - 1;
         end += (n - 1) * slot_size;

@@ -33,8 +33,8 @@ struct slot_word {
   static constexpr uint32_t in_ring = 1u << 31;     // a ring_reference: the message is in the byte ring
   static constexpr uint32_t immediate = 1u << 30;   // immediate data of a put
   static constexpr uint32_t takes_line = 1u << 29;  // a message of more than `narrow` bytes
-  // No message: the next one begins in a later line, or this is a further line of a message. With takes_line, the whole
-  // line is skipped.
+  // There is no message in this slot: the sender has skipped it, as the next message needs whole lines, or the slot begins
+  // the second or third line of a message. With takes_line, the sender has skipped the whole line.
   static constexpr uint32_t skipped = 1u << 28;
   static constexpr uint32_t size_mask = skipped - 1;
 
@@ -49,7 +49,7 @@ struct slot_word {
   /// slots the other way round. So these words are never mistaken for full ones, even when numbers exceed 2^32.
   static constexpr uint64_t empty_first = 0, empty_second = 1;
 
-  /// Whether it is a message in this line, or in this one and further lines.
+  /// Returns whether the slot with this word begins a message that takes one or more whole lines.
   static constexpr bool is_long(uint64_t word) { return (flags(word) & ~size_mask) == takes_line; }
   /// The number of slots of a message that takes a line or more. A size that no sender writes counts as one of a line.
   static constexpr uint64_t slots_of_long(size_t size) {

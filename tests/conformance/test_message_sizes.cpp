@@ -1,5 +1,6 @@
-// Messages of all sizes, several at a time in both directions: each protocol, and messages that just fit into the room
-// that a network has for them, or just do not. One variant of the suite gives the ranks rings of different sizes.
+// Ranks send messages of all sizes to their neighbours, several at a time, in both directions. The sizes include those at
+// which the protocol changes, and those that fit exactly into a packet or a ring, or exceed it. One variant of the suite
+// gives the ranks rings of different sizes.
 #include "tests/conformance/pattern.hpp"
 
 using namespace conf;

@@ -18,7 +18,7 @@ namespace {
 struct noted_devices {
   std::array<uint64_t, 8> serials;
   size_t n;
-  bool any;  // they were too many
+  bool any;  // there were more than fit, so every device counts as one of them
 
   bool contain(uint64_t serial) const {
     return any || std::find(serials.begin(), serials.begin() + n, serial) != serials.begin() + n;

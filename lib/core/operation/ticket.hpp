@@ -93,7 +93,7 @@ class ticket final : public comp_impl_t {
   runtime* rt_ = nullptr;
   ticket_pool* pool_ = nullptr;
   ticket* next_free_ = nullptr;  // the pool's
-  size_t shard_ = 0;             // of the pool: the one that has allocated it
+  size_t shard_ = 0;             // index of the pool's shard that has allocated it
 
   spinlock lock_;
   uint64_t serial_ = 1;       // changed when it ends
@@ -145,8 +145,9 @@ class ticket_pool {
   void forget(const device* d);
 
  private:
-  // Sharded so that concurrent posts do not contend. A ticket returns to the shard that has allocated it: if one thread
-  // posts and another ends the operations, the poster's shard would otherwise allocate without end.
+  // Tickets are divided into shards, so that threads that post at the same time do not wait for one lock. A ticket returns
+  // to the shard that has allocated it. Otherwise, where one thread posts operations and another one ends them, the
+  // poster's shard would never get a ticket back, and allocate without end.
   static constexpr size_t n_shards = 8;
   struct alignas(cache_line) shard {
     spinlock lock;

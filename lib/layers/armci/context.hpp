@@ -39,7 +39,8 @@ class context {
 
   // Collective on the group; `addresses` gets one for each member. Throws `error` at all members if one has no memory.
   void allocate(const group& g, void** addresses, armci_size_t bytes);
-  /// Instead of allocate(), for invalid arguments: the other members wait, so it fails for them, too.
+  /// A process whose arguments are invalid calls this instead of allocate(). It takes part in the collective allocation,
+  /// so that this fails at the other members instead of waiting for ever, then throws `why`.
   [[noreturn]] void refuse_to_allocate(const group& g, const error& why);
   void free(const group& g, void* address);
 

@@ -15,7 +15,7 @@ class local_memory {
   /// At a multiple of 64, and of a page if it has 1 MiB or more: rows that cross the end of a page are copied more
   /// slowly. Null if there is no memory.
   void* allocate(size_t bytes) noexcept;
-  /// False, without effect, if it is no block, or one that was released. Null is ignored.
+  /// Frees a block. Returns false, without effect, if `p` is no block, or one that was freed already. Ignores null.
   bool release(void* p) noexcept;
   /// Gives back what is kept.
   void trim() noexcept;

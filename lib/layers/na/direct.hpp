@@ -68,7 +68,8 @@ NA_EXPORT void NA_Direct_wake(na_context_t* context);
 /// anything happens. Returns NA_SUCCESS if the context has completed operations, else NA_TIMEOUT or the code of a
 /// failure. No other thread may wait for the context meanwhile: messages that arrive within this call wake nobody.
 NA_EXPORT na_return_t NA_Direct_poll(na_class_t* na_class, na_context_t* context, unsigned most);
-/// Whether it is an address of the class, if only of a peer that has left; *is_self: of this process. Prints nothing.
+/// Returns whether `addr` is an address of the class, also of a peer that has left. Stores in *is_self whether it is this
+/// process's. Prints nothing.
 NA_EXPORT na_bool_t NA_Direct_address(const na_class_t* na_class, na_addr_t addr, na_bool_t* is_self);
 /// The size of the memory of a valid handle, and its flags, as passed to NA_Mem_handle_create().
 NA_EXPORT void NA_Direct_memory(na_mem_handle_t mem_handle, na_size_t* size, unsigned long* flags);

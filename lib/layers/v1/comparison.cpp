@@ -87,7 +87,7 @@ void endpoint_comparison::receive(int rank, const created& theirs) {
 void require_idle_everywhere(world& w, LCI_device_t device) {
   LCI_endpoint_t busy = nullptr;
   int receives = 0;
-  {
+  if (detail::checks) {
     std::lock_guard guard(w.mutex);
     for (LCI_endpoint_t endpoint : device->endpoints) {
       if (endpoint == nullptr) continue;

@@ -152,7 +152,7 @@ LCI_error_t LCI_device_initx(LCI_device_t* device) { return LCI_device_init(devi
 LCI_error_t LCI_device_free(LCI_device_t* device) {
   return guarded("LCI_device_free", [&] {
     check_device_to_free(device);
-    if (checking()) require_idle_everywhere(the_world(), *device);
+    require_idle_everywhere(the_world(), *device);
     end_device(the_world(), *device);
     *device = nullptr;
     return LCI_OK;

@@ -68,11 +68,37 @@ static void pending_receive(LCI_device_t device, LCI_endpoint_t ep, FILE* file) 
   LCI_barrier();
 }
 
-int main(void) {
+/* Where only one rank is in the checking mode, both free a device all the same, and both learn that it can't be freed. */
+static int checked_at_one_rank(int rank) {
+  LCI_device_t device, copy;
+  LCI_endpoint_t ep;
+  LCI_request_t r;
+  LCI_short_t value;
+  memset(&value, 0, sizeof value);
+  if (rank == 0) setenv("LCI_V1_CHECK", "1", 1);
+  if (LCI_initialize() != LCI_OK) return 1;
+  CHECK(LCI_device_init(&device) == LCI_OK);
+  CHECK(create(&ep, device, LCI_MATCH_RANKTAG) == LCI_OK);
+  copy = device;
+  if (LCI_RANK == 0) CHECK(LCI_recvs(ep, 1, 5, LCI_UR_CQ, NULL) == LCI_OK);
+  CHECK(LCI_device_free(&copy) == LCI_ERR_FATAL && copy == device);
+  LCI_barrier();
+  if (LCI_RANK == 1) CHECK(LCI_sends(ep, value, 0, 5) == LCI_OK);
+  if (LCI_RANK == 0)
+    while (LCI_queue_pop(LCI_UR_CQ, &r) != LCI_OK) LCI_progress(device);
+  LCI_barrier();
+  CHECK(LCI_device_free(&device) == LCI_OK);
+  CHECK(LCI_finalize() == LCI_OK);
+  return conclude("endpoint_differences one_rank");
+}
+
+int main(int argc, char** argv) {
   LCI_device_t device;
   LCI_endpoint_t ep;
   FILE* file = tmpfile();
   int standard_error = dup(2), saved;
+  if (argc == 2 && strcmp(argv[1], "one_rank") == 0)
+    return checked_at_one_rank(getenv("PMI_RANK") != NULL ? atoi(getenv("PMI_RANK")) : 0);
   if (file == NULL || dup2(fileno(file), 2) != 2) return 2;
   setenv("LCI_V1_CHECK", "1", 1);
   if (LCI_initialize() != LCI_OK) return 1;
