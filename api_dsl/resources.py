@@ -152,7 +152,8 @@ net_context = Resource(
           "Advice given for memory paged on demand.", "none"),
         A("use_dmabuf", "bool", "Register GPU memory through dma-buf.", "true"),
         A("shm_segment_size", "size_t",
-          "shm: address space of a rank's shared segment, in bytes. It is sparse: memory is used as it is touched.",
+          "shm: address space of a rank's shared segment, in bytes. It is sparse: memory is used as it is touched. "
+          "Smaller where `ulimit -v` or `ulimit -f` would not let a process map those of all ranks of its host.",
           "1073741824", source=_OURS, minimum=1048576),
         A("shm_lane_slots", "size_t",
           "shm: cache lines for the messages of a lane (one sending thread, one receiving device), each of which "
@@ -163,7 +164,7 @@ net_context = Resource(
           "262144", source=_OURS, minimum=65536, maximum=1073741824),
         A("shared_heap_size", "size_t",
           "Address space from which alloc_shared takes memory, in bytes; sparse; 0: as much as the machine has "
-          "memory.", "0", source=_OURS),
+          "memory, or as `ulimit -v` and `ulimit -f` allow for all ranks of a host.", "0", source=_OURS),
         A("shm_cma", "bool",
           "shm: copy large messages directly between processes (cross-memory attach) if the kernel allows it.",
           "true", source=_OURS),

@@ -12,6 +12,7 @@
 #include "network/shm/bell.hpp"
 #include "network/shm/device.hpp"
 #include "network/shm/device_entries.hpp"
+#include "network/shm/limits.hpp"
 
 namespace lci::network::shm {
 
@@ -55,7 +56,9 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
   permit_attach();
   n_slots_ = cache_line / slot_size * std::bit_ceil(std::clamp<size_t>(attr.shm_lane_slots, 16, 1 << 20));
   data_size_ = std::bit_ceil(std::clamp<size_t>(attr.shm_lane_data_size, 64 << 10, 1 << 30));
-  segment_ = std::make_unique<own_segment>(attr.shm_segment_size, n_slots_, data_size_);
+  nearby_ = presumed_neighbours(exchange, attr);
+  segment_ = std::make_unique<own_segment>(within_limits(attr.shm_segment_size, nearby_.end - nearby_.begin), n_slots_,
+                                           data_size_);
 
   offered mine;
   mine.where.pid = getpid();
@@ -63,9 +66,8 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
   mine.where.space = process_space();
   mine.where.start_time = process_start_time(mine.where.pid);
   mine.where.probe = reinterpret_cast<uint64_t>(&probe_);
-  mine.nearby = presumed_neighbours(exchange, attr);
+  mine.nearby = nearby_;
   mine_ = mine.where;
-  nearby_ = mine.nearby;
   where_all_are_ = exchange.offer({reinterpret_cast<const char*>(&mine), sizeof mine});
 }
 
@@ -201,7 +203,7 @@ segment_view context::segment_of(int rank) {
 }
 
 heap_window context::own_heap() {
-  if (heap_ == nullptr) heap_ = std::make_unique<shm::own_heap>(heap_size_, own());
+  if (heap_ == nullptr) heap_ = std::make_unique<shm::own_heap>(heap_size_, nearby_.end - nearby_.begin, own());
   return heap_->window();
 }
 

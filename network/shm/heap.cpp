@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "network/shm/limits.hpp"
+
 namespace lci::network::shm {
 
 namespace {
@@ -16,6 +18,8 @@ size_t memory_of_this_machine() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
   return pages > 0 && size > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(size) : size_t{1} << 30;
 }
+
+size_t whole_pages(size_t size) { return (std::max(size, page) + page - 1) / page * page; }
 
 /// An address that nobody is likely to use: between what programs have at their start and the libraries below the
 /// stack. Processes whose numbers are close get places that don't overlap, so that peers find the same addresses free.
@@ -36,8 +40,8 @@ uint64_t quiet_address(size_t size) {
 
 }  // namespace
 
-own_heap::own_heap(size_t size, segment_view announce_in)
-    : file_("lci-heap", (std::max(size == 0 ? memory_of_this_machine() : size, page) + page - 1) / page * page,
+own_heap::own_heap(size_t size, int ranks_of_host, segment_view announce_in)
+    : file_("lci-heap", whole_pages(size == 0 ? within_limits(memory_of_this_machine(), ranks_of_host) : size),
             heap_size_attribute),
       map_(file_.map(quiet_address(file_.size()))) {
   heap_place& place = announce_in.header().heap;

@@ -10,8 +10,9 @@ namespace lci::network::shm {
 /// Created on first use. Its methods are for one thread at a time; any thread may use its memory.
 class own_heap {
  public:
-  /// Of `size` bytes, or of the host's memory size if that is 0. Announced in the own segment. Throws resource_error.
-  own_heap(size_t size, segment_view announce_in);
+  /// Of `size` bytes. If that is 0: of the host's memory size, or what the process's limits allow. Announced in the own
+  /// segment. Throws resource_error.
+  own_heap(size_t size, int ranks_of_host, segment_view announce_in);
 
   heap_window window() const;
   void discard(std::byte* begin, size_t size) const;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lci/errors.hpp"
+#include "network/shm/limits.hpp"
 
 namespace lci::network::shm {
 
@@ -47,6 +48,12 @@ memory_file::memory_file(const char* name, size_t size, const char* attribute)
   if (fd_ < 0)
     throw resource_error("shm: memfd_create failed: " + std::string(std::strerror(errno)) +
                          "; the kernel must be Linux 3.17 or later");
+  if (size > largest_file()) {
+    close();
+    throw resource_error("shm: shared memory of " + std::to_string(size) +
+                         " bytes is a larger file than `ulimit -f`, " + std::to_string(largest_file()) +
+                         " bytes here, allows; raise it, or lower " + attribute);
+  }
   if (ftruncate(fd_, static_cast<off_t>(size)) == 0) return;
   const int error = errno;
   close();
