@@ -383,3 +383,55 @@ TEST_CASE("after a handler has thrown out of the post of a large put, operations
       },
       reads_in_chunks);
 }
+
+namespace {
+
+/// A handler that runs out of memory when it is called for the first time.
+std::atomic<int> calls_of_hungry[64];
+void is_hungry(lci::status_t) {
+  if (calls_of_hungry[rank_env::mine().rank].fetch_add(1) == 0) throw std::bad_alloc();
+}
+
+}  // namespace
+
+TEST_CASE("a handler without memory does not repeat the message whose end it is told", "[ends]") {
+  const tuner large_backlog = [](lci::global_attr_t& a) { a.backlog_bytes = size_t{1} << 30; };
+  on_ranks(
+      [](rank_env& env) {
+        constexpr int count = 4000;  // more than the network takes without progress
+        std::atomic<int>& calls = calls_of_hungry[env.rank];
+        calls = 0;
+        auto hungry = lci::alloc_handler_x(is_hungry).runtime(env.rt)();
+        auto arrived = lci::alloc_counter_x().runtime(env.rt)();
+        const auto rcomp = lci::register_rcomp_x(arrived).runtime(env.rt)();
+        EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
+        const auto out = message(100, 1);
+        int posted = 0;
+        for (int i = 0; i < count; ++i) {
+          try {
+            posted += lci::post_am_x(env.rank, out.data(), out.size(), hungry, rcomp)
+                          .comp_semantic(lci::comp_semantic_t::network)
+                          .allow_retry(false)
+                          .runtime(env.rt)()
+                          .is_posted();
+          } catch (const std::exception&) {
+            ++posted;  // the post has called the handler
+          }
+        }
+        const auto n_arrived = [&] { return lci::counter_get_x(arrived).runtime(env.rt)(); };
+        while (calls.load() < posted || n_arrived() < count || !drained(env)) {
+          try {
+            lci::progress_x().runtime(env.rt)();
+          } catch (const std::exception&) {
+            EXPECT(calls.load() > 0);
+          }
+        }
+        for (int i = 0; i < 100; ++i) env.progress();
+        EXPECT_EQ(calls.load(), posted);
+        EXPECT_EQ(n_arrived(), count);
+        env.barrier();
+        lci::free_comp_x(&arrived).runtime(env.rt)();
+        lci::free_comp_x(&hungry).runtime(env.rt)();
+      },
+      large_backlog);
+}
