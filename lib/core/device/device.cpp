@@ -148,7 +148,7 @@ device::~device() {
       lifetime.note({waits, op->status});
     }
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
-    if (op->allocated) free_payload(*this, op->status.buffer, op->allocator);
+    if (op->allocated && op->status.buffer != nullptr) free_payload(*this, op->status.buffer, op->allocator);
     if (op->ordered) delete op->comp;
     rt.operations.release(op);
   });
