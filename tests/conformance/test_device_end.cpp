@@ -226,3 +226,44 @@ TEST_CASE("transfers in flight end at both ends when one of them frees its devic
       },
       with_small_chunks);
 }
+
+TEST_CASE("a receive that has outlived its device is none of a later device at the same address", "[ends][lifecycle]") {
+  const bool writes = GENERATE(false, true);
+  on_ranks(
+      [](rank_env& env) {
+        auto device = device_that_has_met_others(env);
+        const void* const address = device.p_impl;
+        auto received = lci::alloc_sync_x().runtime(env.rt)();
+        const auto out = message(large, static_cast<uint64_t>(env.rank));
+        std::vector<char> in(large), other(large);
+        auto mr = lci::register_memory_x(in.data(), large).device(device).runtime(env.rt)();
+        EXPECT(lci::post_recv_x(env.left(), in.data(), large, tag, received)
+                   .mr(mr)
+                   .device(device)
+                   .runtime(env.rt)()
+                   .is_posted());
+        env.barrier();
+        lci::free_device_x(&device).runtime(env.rt)();
+        device = device_that_has_met_others(env);
+        if (device.p_impl == address) {
+          EXPECT(lci::test_drained_x().device(device).runtime(env.rt)().is_done());
+          EXPECT_INVALID(
+              lci::post_recv_x(env.left(), other.data(), 8, tag, received).mr(mr).device(device).runtime(env.rt)(),
+              "mr", "freed");
+        }
+        lci::deregister_memory_x(&mr).runtime(env.rt)();
+        const auto s = env.post(device, [&] {
+          return lci::post_send_x(env.right(), out.data(), large, tag, lci::COMP_NULL).device(device).runtime(env.rt)();
+        });
+        EXPECT(s.is_done());
+        lci::status_t end;
+        env.until(device, "the receive to end", [&] { return lci::sync_test_x(received, &end).runtime(env.rt)(); });
+        EXPECT(end.is_done());
+        EXPECT(matches(in.data(), large, static_cast<uint64_t>(env.left())));
+        // The other ranks may need this one's progress, which a barrier of the test does not make on this device.
+        lci::barrier_x().device(device).runtime(env.rt)();
+        lci::free_comp_x(&received).runtime(env.rt)();
+        lci::free_device_x(&device).runtime(env.rt)();
+      },
+      [writes](lci::global_attr_t& a) { a.rdv_protocol = writes ? lci::attr_rdv_protocol_t::write : a.rdv_protocol; });
+}

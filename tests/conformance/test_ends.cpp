@@ -263,3 +263,175 @@ TEST_CASE("a handler is never called recursively, and progress inside it does no
     lci::free_comp_x(&c.comp).runtime(env.rt)();
   });
 }
+
+namespace {
+
+/// Handlers that post the next operation of their kind, which ends at once where the network copies within the call.
+struct nest {
+  rank_env* env;
+  lci::comp_t comp;
+  int left;
+  std::atomic<int> deepest{0}, advanced{0}, ended{0};
+  std::vector<char> here;
+  lci::rmr_t there;
+};
+nest nests[64];
+
+template <class Post>
+void posts_the_next(Post post) {
+  nest& n = nests[rank_env::mine().rank];
+  thread_local int depth = 0;  // another thread may make progress concurrently
+  ++depth;
+  n.deepest = std::max(n.deepest.load(), depth);
+  n.advanced += lci::progress_x().runtime(n.env->rt)().is_done();
+  if (--n.left > 0) post(n);
+  --depth;
+  ++n.ended;
+}
+void receive_next(nest& n) {
+  lci::post_recv_x(n.env->rank, n.here.data(), n.here.size(), 4, n.comp).allow_done(false).runtime(n.env->rt)();
+}
+void put_next(nest& n) {
+  lci::post_put_x(n.env->rank, n.here.data(), n.here.size(), n.comp, 0, n.there)
+      .allow_done(false)
+      .allow_retry(false)
+      .runtime(n.env->rt)();
+}
+
+const tuner reads_in_chunks = [](lci::global_attr_t& a) {
+  a.rdv_protocol = lci::attr_rdv_protocol_t::read;
+  a.rdv_chunk_size = 4096;
+};
+
+}  // namespace
+
+TEST_CASE("a handler of a large operation that ends within its post is not called recursively", "[ends]") {
+  const bool receives = GENERATE(true, false);
+  on_ranks(
+      [receives](rank_env& env) {
+        constexpr int count = 40;
+        constexpr size_t size = 150'000;
+        nest& n = nests[env.rank];
+        n.env = &env;
+        n.left = count;
+        n.deepest = n.advanced = n.ended = 0;
+        n.here.assign(size, 'a');
+        window w(env, size);
+        n.there = w.of(env.rank);
+        n.comp =
+            lci::alloc_handler_x(receives ? [](lci::status_t) { posts_the_next(receive_next); } : [](lci::status_t) {
+              posts_the_next(put_next);
+            }).runtime(env.rt)();
+        const auto out = message(size, 1);
+        auto sent = lci::alloc_counter_x().runtime(env.rt)();
+        for (int i = 0; i < count && receives; ++i)
+          lci::post_send_x(env.rank, out.data(), size, 4, sent).allow_retry(false).runtime(env.rt)();
+        for (int i = 0; i < 100; ++i) env.progress();  // until the requests have arrived
+        receives ? receive_next(n) : put_next(n);
+        env.until("the last handler", [&] { return n.ended.load() == count && drained(env); });
+        EXPECT_EQ(n.deepest.load(), 1);
+        EXPECT_EQ(n.advanced.load(), 0);
+        EXPECT(!receives || lci::counter_get_x(sent).runtime(env.rt)() == count);
+        env.barrier();
+        lci::free_comp_x(&sent).runtime(env.rt)();
+        lci::free_comp_x(&n.comp).runtime(env.rt)();
+      },
+      reads_in_chunks);
+}
+
+TEST_CASE("after a handler has thrown out of the post of a large put, operations end once", "[ends]") {
+  on_ranks(
+      [](rank_env& env) {
+        constexpr size_t size = 150'000;
+        window w(env, size);
+        const auto out = message(size, 1);
+        auto thrower = lci::alloc_handler_x(refuses).runtime(env.rt)();
+        int thrown = 0;
+        try {
+          lci::post_put_x(env.rank, out.data(), size, thrower, 0, w.of(env.rank))
+              .allow_done(false)
+              .allow_retry(false)
+              .runtime(env.rt)();
+        } catch (const refusal&) {
+          ++thrown;
+        }
+        while (thrown == 0) thrown += progress_throws(env);
+        env.until("the device to be drained", [&] { return drained(env); });
+        EXPECT(std::equal(out.begin(), out.end(), w.data()));
+        // Each operation has memory of its own.
+        constexpr int count = 64;
+        end_queue ended(env);
+        std::vector<char> in(count);
+        for (int i = 0; i < count; ++i)
+          lci::post_recv_x(env.rank, &in[static_cast<size_t>(i)], 1, static_cast<lci::tag_t>(i), ended.comp())
+              .allow_done(false)
+              .runtime(env.rt)();
+        for (int i = 0; i < count; ++i) {
+          const char byte = static_cast<char>(i);
+          env.post([&] {
+            return lci::post_send_x(env.rank, &byte, 1, static_cast<lci::tag_t>(i), lci::COMP_NULL_RETRY)
+                .runtime(env.rt)();
+          });
+        }
+        for (int i = 0; i < count; ++i) {
+          const auto s = ended.next();
+          EXPECT(s.is_done());
+        }
+        for (int i = 0; i < count; ++i) EXPECT_EQ(static_cast<int>(in[static_cast<size_t>(i)]), i);
+        env.barrier();
+        lci::free_comp_x(&thrower).runtime(env.rt)();
+      },
+      reads_in_chunks);
+}
+
+namespace {
+
+/// A handler that runs out of memory when it is called for the first time.
+std::atomic<int> calls_of_hungry[64];
+void is_hungry(lci::status_t) {
+  if (calls_of_hungry[rank_env::mine().rank].fetch_add(1) == 0) throw std::bad_alloc();
+}
+
+}  // namespace
+
+TEST_CASE("a handler without memory does not repeat the message whose end it is told", "[ends]") {
+  const tuner large_backlog = [](lci::global_attr_t& a) { a.backlog_bytes = size_t{1} << 30; };
+  on_ranks(
+      [](rank_env& env) {
+        constexpr int count = 4000;  // more than the network takes without progress
+        std::atomic<int>& calls = calls_of_hungry[env.rank];
+        calls = 0;
+        auto hungry = lci::alloc_handler_x(is_hungry).runtime(env.rt)();
+        auto arrived = lci::alloc_counter_x().runtime(env.rt)();
+        const auto rcomp = lci::register_rcomp_x(arrived).runtime(env.rt)();
+        EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
+        const auto out = message(100, 1);
+        int posted = 0;
+        for (int i = 0; i < count; ++i) {
+          try {
+            posted += lci::post_am_x(env.rank, out.data(), out.size(), hungry, rcomp)
+                          .comp_semantic(lci::comp_semantic_t::network)
+                          .allow_retry(false)
+                          .runtime(env.rt)()
+                          .is_posted();
+          } catch (const std::exception&) {
+            ++posted;  // the post has called the handler
+          }
+        }
+        const auto n_arrived = [&] { return lci::counter_get_x(arrived).runtime(env.rt)(); };
+        while (calls.load() < posted || n_arrived() < count || !drained(env)) {
+          try {
+            lci::progress_x().runtime(env.rt)();
+          } catch (const std::exception&) {
+            EXPECT(calls.load() > 0);
+          }
+        }
+        for (int i = 0; i < 100; ++i) env.progress();
+        EXPECT_EQ(calls.load(), posted);
+        EXPECT_EQ(n_arrived(), count);
+        env.barrier();
+        lci::free_comp_x(&arrived).runtime(env.rt)();
+        lci::free_comp_x(&hungry).runtime(env.rt)();
+      },
+      large_backlog);
+}

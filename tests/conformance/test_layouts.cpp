@@ -238,6 +238,37 @@ TEST_CASE("a flush and a blocking post wait for all pieces of a layout", "[layou
   });
 }
 
+TEST_CASE("an active message whose layout has no bytes arrives without a buffer", "[layout][am]") {
+  on_ranks([](rank_env& env) {
+    auto arrived = lci::alloc_cq_x().runtime(env.rt)();
+    const auto rcomp = lci::register_rcomp_x(arrived).runtime(env.rt)();
+    EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
+    auto stream = lci::alloc_stream_x().runtime(env.rt)();
+    const size_t counts[] = {0, 3}, strides[] = {8};
+    const layout_t nothing = layout_t::strided(counts, strides, 1);
+    char memory[24];
+    for (const bool in_order : {false, true})
+      for (const auto semantic :
+           {lci::comp_semantic_t::memory, lci::comp_semantic_t::network, lci::comp_semantic_t::remote}) {
+        const auto s = lci::post_am_x(env.right(), memory, 0, lci::COMP_NULL, rcomp)
+                           .layout(&nothing)
+                           .comp_semantic(semantic)
+                           .stream(in_order ? stream : lci::stream_t())
+                           .runtime(env.rt)();
+        EXPECT(s.is_done());
+        lci::status_t end;
+        env.until("the message", [&] { return !(end = lci::cq_pop_x(arrived).runtime(env.rt)()).is_retry(); });
+        EXPECT(end.is_done());
+        EXPECT(end.buffer == nullptr);
+        EXPECT_EQ(end.size, size_t{0});
+      }
+    lci::barrier_x().runtime(env.rt)();  // makes progress until all have got their messages
+    env.barrier();
+    lci::free_stream_x(&stream).runtime(env.rt)();
+    lci::free_comp_x(&arrived).runtime(env.rt)();
+  });
+}
+
 TEST_CASE("large layouts arrive whole", "[layout]") {
   on_ranks([](rank_env& env) {
     constexpr size_t rows = 300, row = 1000, pitch = 1100;  // more than any eager message

@@ -85,9 +85,7 @@ void inspect(const named_memory& m) {
   if (!has_layout(m.layout))
     require_not_free(m.operation, m.buffer_name, m.d->rt, m.buffer,
                      "put_upacket() returns it, and a message that was posted with it takes it over");
-  if (is_registered(m.mr) && !has_device(*m.mr.p_impl))
-    throw_invalid(m.operation, "mr", "of a device that was freed", "of the device that is used");
-  if (is_registered(m.mr) && m.mr.p_impl->device.p_impl != m.d) reject_registration(*m.d, *m.mr.p_impl);
+  if (is_registered(m.mr) && m.mr.p_impl->device_serial != m.d->serial) reject_registration(*m.d, *m.mr.p_impl);
   check_local_layout(m.operation, m.layout, m.size, m.buffer);
   const size_t extent = check_layout(m.operation, "remote_layout", m.remote_layout, m.size);
   std::vector<range> here = pieces_of(reinterpret_cast<uintptr_t>(m.buffer), m.layout, m.size);

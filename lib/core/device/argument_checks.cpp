@@ -45,6 +45,9 @@ void throw_no_pool(size_t size) {
 }
 
 void reject_registration(const device& d, const memory_region& region) {
+  if (!has_device(region))
+    throw_invalid("post", "mr", "of a device that was freed", "of the device that is used",
+                  "register the buffer with that device, or leave mr out");
   throw_invalid("post", "mr", "of the device with uid " + std::to_string(region.device.p_impl->attr.uid),
                 "of the device that is used, whose uid is " + std::to_string(d.attr.uid),
                 "register the buffer with that device too, or leave mr out");

@@ -136,7 +136,7 @@ device::~device() {
   leave_network();
   // The operations that still wait for a peer's answer end without it.
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
-    if (state == op_state::recv_posted || state == op_state::plain_recv) return;
+    if (state == op_state::recv_posted || state == op_state::plain_recv) return op->leave(this);
     if (op->allocates) {
       rt.deallocate(op->status.buffer, nullptr);
       op->status.buffer = nullptr;
@@ -148,7 +148,7 @@ device::~device() {
       lifetime.note({waits, op->status});
     }
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
-    if (op->allocated) free_payload(*this, op->status.buffer, op->allocator);
+    if (op->allocated && op->status.buffer != nullptr) free_payload(*this, op->status.buffer, op->allocator);
     if (op->ordered) delete op->comp;
     rt.operations.release(op);
   });

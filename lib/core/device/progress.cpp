@@ -15,6 +15,7 @@
 namespace lci::core {
 
 constinit thread_local bool tls_in_progress = false;
+constinit thread_local device* tls_posting = nullptr;
 constinit thread_local uint32_t tls_sends_in_a_row = 0;
 
 namespace {

@@ -15,6 +15,20 @@
 
 namespace lci::core {
 
+namespace {
+
+/// Posts to the network. A network that has no memory has done nothing, so the caller tries again. (What a handler
+/// throws is another matter: the operation has ended.)
+errorcode_t post_to_network(device& d, const network::net_op& op) {
+  try {
+    return d.net->post(op);
+  } catch (const std::bad_alloc&) {
+    return errorcode_t::retry_nomem;
+  }
+}
+
+}  // namespace
+
 errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* completes) {
   operation* op = completes;
   if (op == nullptr) {
@@ -32,12 +46,7 @@ errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* 
   request.n_segments = 1;
   request.segments[0] = {&p->head, sizeof(wire::header) + size, d.supply.lkey_of(*p->pool)};
   request.context = op;
-  errorcode_t result;
-  try {
-    result = d.net->post(request);
-  } catch (const std::bad_alloc&) {
-    result = errorcode_t::retry_nomem;  // it has not taken the packet
-  }
+  const errorcode_t result = post_to_network(d, request);
   if (result == errorcode_t::posted) return errorcode_t::done;  // the packet is on its way
   if (result == errorcode_t::done) {
     end_piece(d, op);
@@ -55,7 +64,7 @@ errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* 
 namespace {
 
 bool submit_network_op(device& d, backlog::item& item) {
-  const errorcode_t result = d.net->post(item.op);
+  const errorcode_t result = post_to_network(d, item.op);
   if (error_t(result).is_retry()) return false;
   if (item.op.context == nullptr) return true;
   if (result == errorcode_t::fatal)
@@ -82,7 +91,7 @@ bool submit_message(device& d, backlog::item& item) {
   const bool needs_inject = item.message.size() > sizeof(wire::header) + d.packet_pool.p_impl->payload_size();
   if (can_inject && (needs_inject || item.message.size() <= d.limits.max_inject)) {
     op.inject = true;
-    result = d.net->post(op);
+    result = post_to_network(d, op);
     if (error_t(result).is_done() && item.completes != nullptr) end_piece(d, item.completes);
   } else {
     packet* p = d.supply.reserved();
@@ -95,17 +104,6 @@ bool submit_message(device& d, backlog::item& item) {
   // Of a message of the library's own: the network reports why the peer can't be reached, which ends what waits for it.
   if (result == errorcode_t::fatal && item.completes != nullptr) d.on_operation_failure(item.completes, item.peer);
   return !error_t(result).is_retry();
-}
-
-/// Calls f(), which posts to the network. False also if there was no memory for that: it had no effect, and the caller
-/// tries it again. The operation that waits for it may be counted already, so no exception may leave.
-template <class F>
-bool has_memory(F f) {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
 }
 
 LCI_COLD void log_out_of_memory(int peer) {
@@ -131,11 +129,11 @@ bool submit(device& d, backlog::item& item) {
     case backlog::item::type::resume:
       return try_advance(d, item.resume);
     case backlog::item::type::op:
-      return has_memory([&] { return submit_network_op(d, item); });
+      return submit_network_op(d, item);
     case backlog::item::type::rest:
       return item.rest->post_rest(failure::none);
     case backlog::item::type::message:
-      return has_memory([&] { return submit_message(d, item); });
+      return submit_message(d, item);
   }
   return true;
 }
@@ -209,7 +207,7 @@ bool try_inject(device& d, int peer, const void* message, size_t size) {
   op.n_segments = 1;
   op.segments[0] = {const_cast<void*>(message), size, 0};
   // After `fatal`, the network reports why, and the report ends what waits for the peer.
-  return has_memory([&] { return !error_t(d.net->post(op)).is_retry(); });
+  return !error_t(post_to_network(d, op)).is_retry();
 }
 
 }  // namespace

@@ -64,9 +64,10 @@ enum awaited_packets : uint8_t {
 /// the device.
 ///
 /// `dev` is atomic because a packet may arrive through another device than the operation's: it must not enter,
-/// since that device may be destroyed meanwhile. `state` is atomic because a device that is destroyed searches the
-/// whole table for its operations, while other threads allocate and release theirs. An owner writes `dev` before
-/// `state` (R3), so a thread that reads a state other than idle reads the device of that operation (A3).
+/// since that device may be destroyed meanwhile. It is null if the device of a posted receive was destroyed. `state` is
+/// atomic because a device that is destroyed searches the whole table for its operations, while other threads allocate
+/// and release theirs. An owner writes `dev` before `state` (R3), so a thread that reads a state other than idle reads
+/// the device of that operation (A3).
 struct alignas(cache_line) operation {
   status_t status;  // what will be reported: rank is the peer, buffer and size the local memory
   comp_impl_t* comp = nullptr;
@@ -118,6 +119,11 @@ struct alignas(cache_line) operation {
   void become(op_state s) { state.store(s, std::memory_order_release); }  // R3
   device* owner() const { return dev.load(std::memory_order_relaxed); }
   void belong_to(device* d) { dev.store(d, std::memory_order_relaxed); }
+  /// For a posted receive whose device `d` is being destroyed: a later device may have the same address. Another thread
+  /// may match the receive at the same time, and give it to another device.
+  void leave(device* d) {
+    dev.compare_exchange_strong(d, nullptr, std::memory_order_relaxed, std::memory_order_relaxed);
+  }
   uint32_t handle() const { return gate.handle(); }
   /// Subtracts up to `n` from `left`. Returns the value before. Relaxed: the gate orders accessors.
   uint64_t take_from_left(uint64_t n) {

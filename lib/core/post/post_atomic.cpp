@@ -1,6 +1,7 @@
 // Posting atomic operations: executed at once where the memory is mapped in this process, else requested from
 // the target.
 #include "lib/core/device/gates.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/sending.hpp"
 #include "lib/core/device/signals.hpp"
 #include "lib/core/post/begin_post.hpp"
@@ -88,8 +89,11 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   message.head.tag = op->handle();
   message.body = {a.rmr.base + a.remote_disp, a.rmr.opaque_rkey, operand_of(a), compare_of(a)};
   d.count_in(op);
-  open_gate(d, op, awaits_reply);
-  send_request(d, a.rank, static_cast<uint32_t>(message.head.tag), awaits_reply, message);
+  {
+    const inside_post mark(d);
+    open_gate(d, op, awaits_reply);
+    send_request(d, a.rank, static_cast<uint32_t>(message.head.tag), awaits_reply, message);
+  }
   return wait.result(errorcode_t::posted);
 }
 

@@ -54,7 +54,7 @@ LCI_COLD inline status_t too_many_operations(bool may_retry) {
 template <class Args>
 static inline operation* make_operation(device& d, const Args& a) {
   const memory_region* region = is_registered(a.mr) ? a.mr.p_impl : nullptr;
-  if (LCI_UNLIKELY(region != nullptr) && region->device.p_impl != &d) reject_registration(d, *region);
+  if (LCI_UNLIKELY(region != nullptr) && region->device_serial != d.serial) reject_registration(d, *region);
   operation* op = d.rt.operations.allocate_blank();
   if (LCI_UNLIKELY(op == nullptr)) return nullptr;
   op->belong_to(&d);

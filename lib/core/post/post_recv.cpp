@@ -2,6 +2,7 @@
 #include <new>
 
 #include "lib/core/device/device_visit.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/signals.hpp"
 #include "lib/core/device/unexpected_messages.hpp"
 #include "lib/core/match/unexpected.hpp"
@@ -77,6 +78,7 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
   const wire::rts_body rts = u->rts;
   const bool cancelled = u->cancelled;
   free_unexpected(via.get(), u);
+  const inside_post mark(d);
   if (LCI_UNLIKELY(cancelled || via.get() == nullptr))
     cancel_receive(d, op, peer, tag);
   else

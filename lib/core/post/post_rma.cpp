@@ -1,4 +1,5 @@
 // Posting puts and gets. Their target's side is in rma.cpp.
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/post/begin_post.hpp"
 #include "lib/core/post/direct.hpp"
 #include "lib/core/post/post_common.hpp"
@@ -42,14 +43,9 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what, bool in_
   op->remote_comp = a.remote_comp;
   if (d.limits.local_registration && a.size > 0 && op->reg.lkey == 0) register_buffer(d, op, a);
   d.count_in(op);
-  errorcode_t result;
-  try {
-    // An ordered put must not overtake what waits, which may be another one.
-    result = LCI_UNLIKELY(others_wait && is_ordered(a)) ? errorcode_t::retry_backlog : start_rma(d, op);
-  } catch (...) {
-    forget_operation(d, op);
-    throw;
-  }
+  // An ordered put must not overtake what waits, which may be another one.
+  const bool waits_for_turn = LCI_UNLIKELY(others_wait && is_ordered(a));
+  const errorcode_t result = waits_for_turn ? errorcode_t::retry_backlog : start_rma(d, op);
   switch (result) {
     case errorcode_t::posted:
     case errorcode_t::posted_backlog:
@@ -67,7 +63,10 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what, bool in_
         return result;
       }
       op->pieces.store(1, std::memory_order_relaxed);
-      resume_later(d, op);
+      {
+        const inside_post mark(d);
+        resume_later(d, op);
+      }
       return wait.result(errorcode_t::posted_backlog);
   }
 }

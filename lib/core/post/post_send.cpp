@@ -34,12 +34,15 @@ status_t send_tracked(device& d, Args& a, const wire::header& head, const char* 
   op->pieces.store(1, std::memory_order_relaxed);
   d.count_in(op);
   item.completes = op;
-  if (!at_once || !submit(d, item)) {
-    if (retry_allowed) {
-      forget_operation(d, op);
-      return errorcode_t::retry_nomem;
+  {
+    const inside_post mark(d);
+    if (!at_once || !submit(d, item)) {
+      if (retry_allowed) {
+        forget_operation(d, op);
+        return errorcode_t::retry_nomem;
+      }
+      enqueue(d, std::move(item));
     }
-    enqueue(d, std::move(item));
   }
   give_back_packet(a);
   return wait.result(errorcode_t::posted);
@@ -62,9 +65,12 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
   item.handle = op->handle();
   item.awaited = awaits_acks;
   d.count_in(op);
-  open_gate(d, op, awaits_acks);
-  // From here on the message will be sent, and its ack may end the operation at any time.
-  if (!at_once || !submit(d, item)) enqueue(d, std::move(item));
+  {
+    const inside_post mark(d);
+    open_gate(d, op, awaits_acks);
+    // From here on the message will be sent, and its ack may end the operation at any time.
+    if (!at_once || !submit(d, item)) enqueue(d, std::move(item));
+  }
   give_back_packet(a);
   return wait.result(errorcode_t::posted);
 }
@@ -113,8 +119,11 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   rts.body = expect_receiver(d, op, a, wants_ack(a));
   if (LCI_UNLIKELY(op->named)) make_withdrawable(op, rts);
   d.count_in(op);
-  open_gate(d, op, awaits_receiver);
-  send_request(d, a.rank, static_cast<uint32_t>(rts.body.operation), awaits_receiver, rts);
+  {
+    const inside_post mark(d);
+    open_gate(d, op, awaits_receiver);
+    send_request(d, a.rank, static_cast<uint32_t>(rts.body.operation), awaits_receiver, rts);
+  }
   return wait.result(errorcode_t::posted);
 }
 

@@ -6,6 +6,7 @@
 
 #include "lib/base/check.hpp"
 #include "lib/core/device/gates.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/sending.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_message.hpp"
@@ -116,10 +117,13 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
   }
   item.handle = op->handle();
   d.count_in(op);
-  open_gate(d, op, item.awaited);
-  // From here on the message will be sent, even if the window has filled up meanwhile, and its answer
-  // may end the operation at any time.
-  send_in_turn(d, out, std::move(item), head, a.size, place);
+  {
+    const inside_post mark(d);
+    open_gate(d, op, item.awaited);
+    // From here on the message will be sent, even if the window has filled up meanwhile, and its answer
+    // may end the operation at any time.
+    send_in_turn(d, out, std::move(item), head, a.size, place);
+  }
   return wait.result(errorcode_t::posted);
 }
 

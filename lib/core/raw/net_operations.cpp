@@ -35,7 +35,7 @@ template <class Args>
 void check_registration(const char* what, const device& d, const Args& a) {
   if (!is_registered(a.mr)) return;
   const memory_region& region = *a.mr.p_impl;
-  if (region.device.p_impl != &d) reject_registration(d, region);
+  if (region.device_serial != d.serial) reject_registration(d, region);
   const auto begin = reinterpret_cast<uintptr_t>(a.buffer);
   const auto base = reinterpret_cast<uintptr_t>(region.base);
   if (begin < base || begin - base > region.size || a.size > region.size - (begin - base))

@@ -366,10 +366,10 @@ bool receive_ordered_rts(device& d, int peer, wire::message& m) {
   std::unique_ptr<ordered_transfer> transfer;
   if (op != nullptr) try {
       transfer = insist_on_memory([&] { return std::make_unique<ordered_transfer>(d, in, number, message); });
-      buffer = d.rt.allocate_large(body.size, to.allocator);
+      if (body.size > 0) buffer = d.rt.allocate_large(body.size, to.allocator);
     } catch (const std::bad_alloc&) {
     }
-  if (buffer == nullptr) {
+  if (transfer == nullptr || (buffer == nullptr && body.size > 0)) {
     if (op != nullptr) d.rt.operations.release(op);
     if (wanted) count_undelivered(d, peer, body.size);
     (void)refuse(d, peer, body.operation, wanted ? wire::no_memory : wire::refused);

@@ -13,7 +13,8 @@ namespace lci::core {
 
 namespace {
 
-/// Memory for an active message, which its completion object reads `in_place`, or which the program will own.
+/// Memory for an active message, which its completion object reads `in_place`, or which the program will own. (One with
+/// a layout may come here even if it has 0 bytes: like every empty message it gets no memory.)
 void* allocate_payload(device& d, size_t size, bool in_place, allocator_base_t* allocator) {
   // With an allocator of its own the program decides where payloads lie.
   const bool own = allocator != nullptr || d.rt.allocator() != nullptr;
@@ -57,9 +58,9 @@ bool start_large_am(device& d, const receive_window::request& r) {
     op->comp = to.comp;
     op->in_place = to.comp->attr.am_in_place;
     op->allocator = to.allocator;
-    op->status.buffer = allocate_payload(d, r.rts.size, op->in_place, to.allocator);
+    if (r.rts.size > 0) op->status.buffer = allocate_payload(d, r.rts.size, op->in_place, to.allocator);
   }
-  if (op == nullptr || op->status.buffer == nullptr) {
+  if (op == nullptr || (op->status.buffer == nullptr && r.rts.size > 0)) {
     if (op != nullptr) d.rt.operations.release(op);
     count_undelivered(d, r.peer, r.rts.size);
     (void)refuse(d, r.peer, r.rts.operation, wire::no_memory);

@@ -7,6 +7,7 @@
 #include "lib/base/race_detector.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/gates.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/sending.hpp"
 #include "lib/core/operation/ticket.hpp"
 #include "lib/core/transfer/handlers.hpp"
@@ -24,26 +25,34 @@ errorcode_t start_rma(device& d, operation* op) {
     request.body = {op->remote_addr, op->remote_key, op->total};
     const int peer = op->status.rank;
     if (op->named) ticket_of(op).release(d);  // receive_fragment() holds it for each fragment
+    const inside_post mark(d);
     open_gate(d, op, awaits_fragments);
     send_request(d, peer, static_cast<uint32_t>(request.head.tag), awaits_fragments, request);
     return errorcode_t::posted;
   }
   if (!d.limits.rma) {
     op->left.store(pieces_of(d, op, op->total), std::memory_order_relaxed);
+    const inside_post mark(d);
     open_gate(d, op, awaits_acks, true);
     advance(d, op);
     return errorcode_t::posted;
   }
   op->pieces.store(1, std::memory_order_relaxed);
   if (op->total > largest_rma(d.limits, d.rt.attr.rdv_chunk_size, op->in_order)) {
+    const inside_post mark(d);
     advance(d, op);
     return errorcode_t::posted;
   }
   // The common case, one piece: the count of 1 is that piece.
   op->next_offset = op->total;
-  const errorcode_t result = post_piece(d, op, 0, op->total);
-  if (error_t(result).is_retry()) op->next_offset = 0;
-  return result;
+  try {
+    const errorcode_t result = post_piece(d, op, 0, op->total);
+    if (error_t(result).is_retry()) op->next_offset = 0;
+    return result;
+  } catch (...) {
+    forget_operation(d, op);
+    throw;
+  }
 }
 
 void send_signal(device& d, int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size) {

@@ -11,6 +11,7 @@
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/device_visit.hpp"
 #include "lib/core/device/gates.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/internal_ids.hpp"
 #include "lib/core/device/receive.hpp"
 #include "lib/core/device/sending.hpp"
@@ -479,7 +480,7 @@ void complete_operation(device& d, operation* op) {
   if (comp == nullptr) return;
   const bool keeps_status = !may_post(comp->attr.comp_type);  // read now: signal() may free `comp`
   try {
-    comp->signal(status);
+    LCI_UNLIKELY(tls_posting != nullptr) ? signal_from_post(*tls_posting, comp, status) : comp->signal(status);
   } catch (...) {
     if (keeps_status) {
       // The status was not stored, so the message is not delivered: free its payload and report no_memory.

@@ -17,8 +17,9 @@ class device;
 
 // --- start ---
 
-/// First attempt at a put or get: `done` (the caller still owns the operation), `posted`, a retry
-/// (nothing happened), or `fatal`.
+/// Called by the post of a put or get. Returns `done` or `fatal` (the caller still owns the operation), a retry (the
+/// same, and nothing was posted), or `posted`: the operation may have ended already, and what its handler throws leaves
+/// this function. If the network throws, frees the operation and rethrows.
 errorcode_t start_rma(device& d, operation* op);
 /// Answers an RTS: its data goes to the operation's buffer (a posted receive's, or one allocated for an active
 /// message).
