@@ -1,15 +1,12 @@
 #include "lib/layers/ccs/description.hpp"
 
 #include <memory>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "lib/base/cpu.hpp"
-#include "lib/concurrent/mpmc_array.hpp"
-#include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/ccs/known_shapes.hpp"
 #include "lib/layers/ccs/misuse.hpp"
+#include "lib/layers/common/number_table.hpp"
 
 namespace ccs {
 
@@ -17,44 +14,7 @@ namespace {
 
 std::atomic<uint64_t> next_id{1};
 
-/// The descriptions whose handles are valid, by the low half of the handle. The high half differs for descriptions that
-/// have had the same place, so stale and invented handles are detected. Readers take no lock.
-class description_table {
- public:
-  description* find(CCS_datadesc_t handle) const {
-    description* const d = all_.get(place_of(handle));
-    return d != nullptr && d->handle() == handle ? d : nullptr;
-  }
-  template <class Set>
-  void add(description* d, Set set_handle) {
-    const std::lock_guard guard(lock_);
-    if (free_.empty()) {
-      if (free_.capacity() <= n_) free_.reserve(size_t{2} * n_ + 16);  // so that remove() allocates nothing
-      free_.push_back(n_++);
-    }
-    const size_t place = free_.back();
-    set_handle(static_cast<CCS_datadesc_t>((d->id % highest + 1) << 32 | place));
-    all_.put(place, d);
-    free_.pop_back();
-  }
-  description* remove(CCS_datadesc_t handle) {
-    const std::lock_guard guard(lock_);
-    description* const d = find(handle);
-    if (d == nullptr) return nullptr;
-    all_.put(place_of(handle), nullptr);
-    free_.push_back(place_of(handle));
-    return d;
-  }
-
- private:
-  static constexpr uint64_t highest = 0x7fffffff;  // of the high half: handles are positive
-  static uint32_t place_of(CCS_datadesc_t handle) { return static_cast<uint32_t>(handle); }
-
-  lci::mpmc_array<description*> all_;
-  lci::spinlock lock_;
-  std::vector<uint32_t> free_;  // places without a description; under lock_
-  uint32_t n_ = 0;              // places that have ever been used; under lock_
-};
+using description_table = layers::number_table<description>;
 
 /// Never destroyed: destructors of the program's static objects may free descriptions.
 description_table& all_descriptions() {
@@ -70,20 +30,20 @@ description::~description() { forget_shape(id); }
 
 CCS_datadesc_t description::make(traits t) {
   auto d = std::make_unique<description>(std::move(t));
-  all_descriptions().add(d.get(), [&](CCS_datadesc_t handle) { d->handle_ = handle; });
-  return d.release()->handle_;
+  all_descriptions().add(d.get());
+  return static_cast<CCS_datadesc_t>(d.release()->number);
 }
 
 bool description::free(CCS_datadesc_t handle) {
   if (handle <= CCS_DATA_LAST) return false;
-  description* const d = all_descriptions().remove(handle);
+  description* const d = all_descriptions().remove(static_cast<uint64_t>(handle));
   if (d == nullptr) return false;
   d->drop();
   return true;
 }
 
 description* description_of(CCS_datadesc_t desc) {
-  return desc <= CCS_DATA_LAST ? nullptr : all_descriptions().find(desc);
+  return desc <= CCS_DATA_LAST ? nullptr : all_descriptions().find(static_cast<uint64_t>(desc));
 }
 
 bool is_builtin(CCS_datadesc_t desc, size_t& bytes) {

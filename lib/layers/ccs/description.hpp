@@ -38,10 +38,9 @@ class description {
   description& operator=(const description&) = delete;
 
   const traits about;
-  const uint64_t id;  ///< unique among the descriptions of this process, and never reused
+  const uint64_t id;    ///< unique among the descriptions of this process, and never reused
+  uint64_t number = 0;  ///< the program's handle; set by make()
 
-  /// The program's handle, which contains the description's place in the table of handles. Set by make().
-  CCS_datadesc_t handle() const { return handle_; }
   void take() { users_.fetch_add(1, std::memory_order_relaxed); }
   /// Releases a reference. The last release frees the description.
   void drop() {
@@ -49,7 +48,6 @@ class description {
   }
 
  private:
-  CCS_datadesc_t handle_ = 0;
   std::atomic<size_t> users_{1};
 };
 
