@@ -38,6 +38,12 @@ void check_elements(size_t bytes, const char* name, addition what) {
                            std::to_string(element) + " bytes of an element");
 }
 
+void check_count(const strided_arguments& a, int i) {
+  if (LCI_UNLIKELY(a.counts[i] < 0))
+    throw error(FAIL3, (a.levels == 0 ? "bytes" : "count[" + std::to_string(i) + "]") + " = " +
+                           std::to_string(a.counts[i]) + ", but must be 0 or more");
+}
+
 }  // namespace
 
 void check_addition(const char* function, addition what) {
@@ -48,6 +54,8 @@ void check_addition(const char* function, addition what) {
 }
 
 bool check_shape(const strided_arguments& a) {
+  // In this order, which decides about the code of several errors.
+  if (a.counts != nullptr) check_count(a, 0);
   if (a.levels < 0 || a.levels > max_levels)
     throw error(FAIL4,
                 "stride_levels = " + std::to_string(a.levels) + ", but must be 0.." + std::to_string(max_levels));
@@ -56,9 +64,7 @@ bool check_shape(const strided_arguments& a) {
   if (a.counts == nullptr) throw error(FAIL3, "count is NULL, but must be an array");
   bool any = true;
   for (int i = 0; i <= a.levels; ++i) {
-    if (a.counts[i] < 0)
-      throw error(FAIL3, (a.levels == 0 ? "bytes" : "count[" + std::to_string(i) + "]") + " = " +
-                             std::to_string(a.counts[i]) + ", but must be 0 or more");
+    check_count(a, i);
     any &= a.counts[i] > 0;
   }
   return any;
@@ -76,7 +82,6 @@ bool check(const context& c, const strided_arguments& a, addition what) {
 void check(const context& c, const armci_giov_t* list, int n, int proc, addition what) {
   if (n < 1) throw error(FAIL, "arr_len = " + std::to_string(n) + ", but must be 1 or more");
   if (list == nullptr) throw error(FAIL2, "dscr_arr is NULL, but must be an array");
-  check_proc(c, proc);
   for (int i = 0; i < n; ++i) {
     const armci_giov_t& v = list[i];
     const auto field = [i](const char* name) { return "dscr_arr[" + std::to_string(i) + "]." + name; };
@@ -91,6 +96,7 @@ void check(const context& c, const armci_giov_t* list, int n, int proc, addition
         throw error(FAIL2, field(name) + "[" + std::to_string(at - addresses) + "] is NULL, but must be an address");
     check_elements(static_cast<size_t>(v.bytes), field("bytes").c_str(), what);
   }
+  check_proc(c, proc);
 }
 
 }  // namespace armci_layer

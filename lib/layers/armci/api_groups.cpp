@@ -86,6 +86,7 @@ int ARMCI_Absolute_id(ARMCI_Group* g, int group_rank) {
 int ARMCIX_Group_dup(ARMCI_Group* parent, ARMCI_Group* out) {
   return or_code("ARMCIX_Group_dup", [&] {
     context& c = running();
+    check_out("ARMCIX_Group_dup", out);
     c.groups.make(member_of("ARMCIX_Group_dup", c, parent).members, out);
     return 0;
   });
@@ -95,6 +96,7 @@ int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* out
   return or_code("ARMCIX_Group_split", [&] {
     context& c = running();
     const group& above = member_of("ARMCIX_Group_split", c, parent);
+    check_out("ARMCIX_Group_split", out);
     struct choice {
       int color, key, proc;
     };

@@ -33,7 +33,7 @@ void PARMCI_Memget(size_t bytes, armci_meminfo_t* meminfo, int memflg) {
     if (bytes == 0) misuse("ARMCI_Memget", "bytes = 0, but must be positive");
     if (memflg != 0) misuse("ARMCI_Memget", "memflg = " + std::to_string(memflg) + ", but must be 0");
     info = armci_meminfo_t{};
-    info.addr = info.armci_addr = static_cast<char*>(c.mem.allocate(bytes, {c.me()}));
+    info.addr = info.armci_addr = static_cast<char*>(c.mem.allocate(bytes));
     info.size = bytes;
     info.cpid = c.me();
   });

@@ -21,7 +21,6 @@ int allocate(const char* function, void** ptr, armci_size_t bytes, const ARMCI_G
   });
 }
 
-/// Of the group that has allocated the block, or of `g` where this process has none.
 int release(const char* function, void* ptr, const ARMCI_Group* g) {
   return or_code(function, [&] {
     context& c = running();

@@ -63,6 +63,12 @@ void combine(const char* function, int scope, void* x, int n, const char* op, in
   });
 }
 
+/// Ends the job without a group, for which combine() takes the world.
+void combine_in_group(const char* function, int scope, void* x, int n, const char* op, int type, const ARMCI_Group* g) {
+  member_of(function, running(function), g);
+  combine(function, scope, x, n, op, type, g, true);
+}
+
 void select(const char* function, int scope, void* x, int n, const char* op, int type, int contribute) {
   or_end(function, [&] {
     context& c = running(function);
@@ -206,29 +212,38 @@ void armci_msg_dgop(double* x, int n, char* op) {
   combine("armci_msg_dgop", SCOPE_ALL, x, n, op, ARMCI_DOUBLE, nullptr, true);
 }
 void armci_msg_group_gop_scope(int scope, void* x, int n, char* op, int type, ARMCI_Group* g) {
-  member_of("armci_msg_group_gop_scope", running("armci_msg_group_gop_scope"), g);
-  combine("armci_msg_group_gop_scope", scope, x, n, op, type, g, true);
+  combine_in_group("armci_msg_group_gop_scope", scope, x, n, op, type, g);
 }
 void armci_msg_group_igop(int* x, int n, char* op, ARMCI_Group* g) {
-  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_INT, g);
+  combine_in_group("armci_msg_group_igop", SCOPE_ALL, x, n, op, ARMCI_INT, g);
 }
 void armci_msg_group_lgop(long* x, int n, char* op, ARMCI_Group* g) {
-  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_LONG, g);
+  combine_in_group("armci_msg_group_lgop", SCOPE_ALL, x, n, op, ARMCI_LONG, g);
 }
 void armci_msg_group_llgop(long long* x, int n, char* op, ARMCI_Group* g) {
-  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_LONG_LONG, g);
+  combine_in_group("armci_msg_group_llgop", SCOPE_ALL, x, n, op, ARMCI_LONG_LONG, g);
 }
 void armci_msg_group_fgop(float* x, int n, char* op, ARMCI_Group* g) {
-  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_FLOAT, g);
+  combine_in_group("armci_msg_group_fgop", SCOPE_ALL, x, n, op, ARMCI_FLOAT, g);
 }
 void armci_msg_group_dgop(double* x, int n, char* op, ARMCI_Group* g) {
-  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_DOUBLE, g);
+  combine_in_group("armci_msg_group_dgop", SCOPE_ALL, x, n, op, ARMCI_DOUBLE, g);
 }
-void armci_msg_clus_igop(int* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_INT); }
-void armci_msg_clus_lgop(long* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_LONG); }
-void armci_msg_clus_llgop(long long* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_LONG_LONG); }
-void armci_msg_clus_fgop(float* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_FLOAT); }
-void armci_msg_clus_dgop(double* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_DOUBLE); }
+void armci_msg_clus_igop(int* x, int n, char* op) {
+  combine("armci_msg_clus_igop", SCOPE_NODE, x, n, op, ARMCI_INT, nullptr, true);
+}
+void armci_msg_clus_lgop(long* x, int n, char* op) {
+  combine("armci_msg_clus_lgop", SCOPE_NODE, x, n, op, ARMCI_LONG, nullptr, true);
+}
+void armci_msg_clus_llgop(long long* x, int n, char* op) {
+  combine("armci_msg_clus_llgop", SCOPE_NODE, x, n, op, ARMCI_LONG_LONG, nullptr, true);
+}
+void armci_msg_clus_fgop(float* x, int n, char* op) {
+  combine("armci_msg_clus_fgop", SCOPE_NODE, x, n, op, ARMCI_FLOAT, nullptr, true);
+}
+void armci_msg_clus_dgop(double* x, int n, char* op) {
+  combine("armci_msg_clus_dgop", SCOPE_NODE, x, n, op, ARMCI_DOUBLE, nullptr, true);
+}
 
 void armci_msg_reduce(void* x, int n, char* op, int type) {
   combine("armci_msg_reduce", SCOPE_ALL, x, n, op, type, nullptr, false);

@@ -8,11 +8,6 @@
 
 using namespace armci_layer;
 
-struct armcix_mutex_set {
-  mutex_set set;
-  const group* of;
-};
-
 namespace {
 
 constexpr int most_mutexes = 32768;
@@ -21,9 +16,14 @@ const mutex_set& of_world(const char* function, context& c) {
   if (!c.world_mutexes) misuse(function, "there are no mutexes: call ARMCI_Create_mutexes first");
   return *c.world_mutexes;
 }
-const armcix_mutex_set& checked(const char* function, armcix_mutex_hdl_t hdl) {
-  if (hdl == nullptr) misuse(function, "hdl is NULL, but must be a result of ARMCIX_Create_mutexes_hdl");
-  return *hdl;
+uint64_t number_of(armcix_mutex_hdl_t hdl) { return reinterpret_cast<uintptr_t>(hdl); }
+[[noreturn]] void refuse_handle(const char* function) {
+  misuse(function, "hdl is no result of ARMCIX_Create_mutexes_hdl, or was destroyed");
+}
+const mutex_set& of_handle(const char* function, context& c, armcix_mutex_hdl_t hdl) {
+  const group_mutexes* const found = c.mutex_sets.find(number_of(hdl));
+  if (found == nullptr) refuse_handle(function);
+  return found->set;
 }
 
 /// The stripes that this thread has locked for its program, and not unlocked.
@@ -92,31 +92,39 @@ armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int my_count, ARMCI_Group* g) {
     const group& members = member_of(me, c, g);
     if (my_count < 0 || my_count > most_mutexes)
       misuse(me, "my_count = " + std::to_string(my_count) + ", but must be 0.." + std::to_string(most_mutexes));
-    auto made = std::make_unique<armcix_mutex_set>();
+    auto made = std::make_unique<group_mutexes>();
+    made->of = members;
     made->set = c.create_mutexes(members, my_count);
-    made->of = &members;
-    return made.release();
+    c.mutex_sets.add(made.get());
+    return reinterpret_cast<armcix_mutex_hdl_t>(static_cast<uintptr_t>(made.release()->number));
   });
 }
 
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t hdl) {
-  return or_code("ARMCIX_Destroy_mutexes_hdl", [&] {
-    checked("ARMCIX_Destroy_mutexes_hdl", hdl);
-    const std::unique_ptr<armcix_mutex_set> ended(hdl);
-    running().destroy_mutexes(*ended->of, ended->set);
+  constexpr const char* me = "ARMCIX_Destroy_mutexes_hdl";
+  return or_code(me, [&] {
+    context& c = running();
+    const std::unique_ptr<group_mutexes> ended(c.mutex_sets.remove(number_of(hdl)));
+    if (ended == nullptr) refuse_handle(me);
+    c.destroy_mutexes(ended->of, ended->set);
     return 0;
   });
 }
 
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  running("ARMCIX_Lock_hdl").locks.lock("ARMCIX_Lock_hdl", checked("ARMCIX_Lock_hdl", hdl).set, mutex, proc);
+  constexpr const char* me = "ARMCIX_Lock_hdl";
+  context& c = running(me);
+  c.locks.lock(me, of_handle(me, c, hdl), mutex, proc);
 }
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
   constexpr const char* me = "ARMCIX_Trylock_hdl";
-  return running(me).locks.try_lock(me, checked(me, hdl).set, mutex, proc) ? 0 : 1;
+  context& c = running(me);
+  return c.locks.try_lock(me, of_handle(me, c, hdl), mutex, proc) ? 0 : 1;
 }
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t hdl, int mutex, int proc) {
-  running("ARMCIX_Unlock_hdl").locks.unlock("ARMCIX_Unlock_hdl", checked("ARMCIX_Unlock_hdl", hdl).set, mutex, proc);
+  constexpr const char* me = "ARMCIX_Unlock_hdl";
+  context& c = running(me);
+  c.locks.unlock(me, of_handle(me, c, hdl), mutex, proc);
 }
 
 void armci_lockmem(void* start, void* end, int proc) {

@@ -34,7 +34,9 @@ context::context(std::optional<bool> applies)
   lci::barrier_x().runtime(net.runtime()).device(net.device())();
 }
 
-context::~context() = default;
+context::~context() {
+  mutex_sets.for_each([](group_mutexes* m) { delete m; });
+}
 
 void context::receive(link::box to, int source, const std::byte* bytes, size_t size) {
   switch (to) {
@@ -54,7 +56,7 @@ void context::allocate(const group& g, void** addresses, armci_size_t bytes) {
   std::string why = ", but must be 0 or more";
   if (bytes > 0) {
     try {
-      mine = mem.allocate(static_cast<size_t>(bytes), g.members);
+      mine = mem.allocate(static_cast<size_t>(bytes));
     } catch (const std::exception& e) {
       why = std::string(": ") + e.what();
     }

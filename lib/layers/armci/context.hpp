@@ -16,6 +16,7 @@
 #include "lib/layers/armci/mutexes.hpp"
 #include "lib/layers/armci/remote.hpp"
 #include "lib/layers/armci/server.hpp"
+#include "lib/layers/common/number_table.hpp"
 
 // Tests have several ranks in a process, each a thread with a context of its own.
 #ifndef ARMCI_CONTEXT_STORAGE
@@ -23,6 +24,13 @@
 #endif
 
 namespace armci_layer {
+
+/// What ARMCIX_Create_mutexes_hdl has made.
+struct group_mutexes {
+  mutex_set set;
+  group of;  ///< a copy, since the program may free its group before the mutexes
+  uint64_t number = 0;
+};
 
 /// One rank. Making it, and its end, are collective. Thread-safe except where collective.
 class context {
@@ -63,6 +71,7 @@ class context {
   group_table groups;
   handle_table handles;
   std::optional<mutex_set> world_mutexes;  ///< of ARMCI_Create_mutexes
+  layers::number_table<group_mutexes> mutex_sets;
   std::unique_ptr<std::atomic<uint32_t>[]> sent_notifications, awaited_notifications;
 };
 

@@ -85,8 +85,8 @@ std::byte* memory::reach(int proc, const void* address, size_t bytes) {
   return static_cast<std::byte*>(here);
 }
 
-void* memory::allocate(size_t bytes, std::vector<int> sharers) {
-  block b{{}, bytes, std::move(sharers)};
+void* memory::allocate(size_t bytes) {
+  block b{{}, bytes};
   b.mr = lci::alloc_shared_x(bytes).runtime(link_.runtime()).device(link_.device())();
   void* const base = lci::get_mr_base_x(b.mr).runtime(link_.runtime())();
   const std::unique_lock guard(mutex_);
@@ -103,12 +103,6 @@ lci::rmr_t memory::key_of(const void* address) {
   const std::shared_lock guard(mutex_);
   const auto found = blocks_.find(reinterpret_cast<uint64_t>(address));
   return found == blocks_.end() ? lci::rmr_t{} : lci::get_rmr_x(found->second.mr).runtime(link_.runtime())();
-}
-
-std::vector<int> memory::sharers_of(const void* address) {
-  const std::shared_lock guard(mutex_);
-  const auto found = blocks_.find(reinterpret_cast<uint64_t>(address));
-  return found == blocks_.end() ? std::vector<int>() : found->second.sharers;
 }
 
 bool memory::release(const void* address) {

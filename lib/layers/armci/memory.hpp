@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
-#include <vector>
 
 #include "lib/layers/armci/atomicity.hpp"
 #include "lib/layers/armci/layout.hpp"
@@ -28,7 +27,6 @@ struct control {
 struct block {
   lci::mr_t mr;
   size_t size = 0;
-  std::vector<int> sharers;  ///< processes that have allocated it together, in ranks of the world
 };
 
 /// Thread-safe. Allocation here is local.
@@ -69,11 +67,9 @@ class memory {
   control& own_control() { return *views_[link_.me()].own; }
 
   /// Allocates a block that other processes may access. Throws lci::resource_error, std::bad_alloc.
-  void* allocate(size_t bytes, std::vector<int> sharers);
+  void* allocate(size_t bytes);
   /// The key by which other processes access this process's block at this address; empty if there is no block.
   lci::rmr_t key_of(const void* address);
-  /// The sharers of an own block; empty if there is none at that address.
-  std::vector<int> sharers_of(const void* address);
   bool release(const void* address);
   /// Whether [begin, end) lies in one of the own blocks.
   bool owns(uint64_t begin, uint64_t end) const;

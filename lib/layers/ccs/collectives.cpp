@@ -1,4 +1,5 @@
 // Collective operations.
+#include <cstdint>
 #include <cstring>
 #include <memory>
 
@@ -17,6 +18,10 @@ process* begin_reduction(const char* function, const void* src, const void* dest
   process* const p = current(function);
   if (p == nullptr || !can_combine(function, op, type)) return nullptr;
   must_be_able_to_wait(function);
+  if (count > PTRDIFF_MAX / size_of(type)) {
+    (void)refuse(function, "count = %zu numbers of %zu bytes, which no memory can hold", count, size_of(type));
+    return nullptr;
+  }
   if (count == 0 || (src != nullptr && (dest != nullptr || !gets_result))) return p;
   (void)refuse(function, "count = %zu, but %s is NULL", count, src == nullptr ? "src" : "dest");
   return nullptr;

@@ -90,7 +90,7 @@ bool get_traits(const char* function, const char* what, CCS_datadesc_t desc, tra
 }
 
 int give(traits t, CCS_datadesc_t* newdesc) {
-  *newdesc = reinterpret_cast<CCS_datadesc_t>(new description(std::move(t)));
+  *newdesc = description::make(std::move(t));
   return CCS_SUCCESS;
 }
 
@@ -264,13 +264,11 @@ void CCS_datadesc_free(CCS_datadesc_t* desc) {
   }
   size_t bytes = 0;
   if (is_builtin(*desc, bytes)) return;
-  description* const d = description_of(*desc);
-  if (d == nullptr) {
+  if (!description::free(*desc)) {
     (void)refuse("CCS_datadesc_free", "*desc = 0x%llx is no description of data, or was freed",
                  static_cast<unsigned long long>(*desc));
     return;
   }
-  d->drop();
   *desc = CCS_DATA_NULL;
 }
 

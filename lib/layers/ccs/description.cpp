@@ -1,10 +1,12 @@
 #include "lib/layers/ccs/description.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "lib/base/cpu.hpp"
 #include "lib/layers/ccs/known_shapes.hpp"
 #include "lib/layers/ccs/misuse.hpp"
+#include "lib/layers/common/number_table.hpp"
 
 namespace ccs {
 
@@ -12,21 +14,36 @@ namespace {
 
 std::atomic<uint64_t> next_id{1};
 
+using description_table = layers::number_table<description>;
+
+/// Never destroyed: destructors of the program's static objects may free descriptions.
+description_table& all_descriptions() {
+  static description_table& one = *new description_table;
+  return one;
+}
+
 }  // namespace
 
 description::description(traits t) : about(std::move(t)), id(next_id.fetch_add(1, std::memory_order_relaxed)) {}
 
-description::~description() {
-  magic_ = 0;
-  forget_shape(id);
+description::~description() { forget_shape(id); }
+
+CCS_datadesc_t description::make(traits t) {
+  auto d = std::make_unique<description>(std::move(t));
+  all_descriptions().add(d.get());
+  return static_cast<CCS_datadesc_t>(d.release()->number);
+}
+
+bool description::free(CCS_datadesc_t handle) {
+  if (handle <= CCS_DATA_LAST) return false;
+  description* const d = all_descriptions().remove(static_cast<uint64_t>(handle));
+  if (d == nullptr) return false;
+  d->drop();
+  return true;
 }
 
 description* description_of(CCS_datadesc_t desc) {
-  if (desc <= CCS_DATA_LAST) return nullptr;
-  // The handle is a pointer to a description. A misaligned one is invalid and must not be read.
-  if (static_cast<uintptr_t>(desc) % alignof(description) != 0) return nullptr;
-  auto* d = reinterpret_cast<description*>(desc);
-  return d->is_alive() ? d : nullptr;
+  return desc <= CCS_DATA_LAST ? nullptr : all_descriptions().find(static_cast<uint64_t>(desc));
 }
 
 bool is_builtin(CCS_datadesc_t desc, size_t& bytes) {

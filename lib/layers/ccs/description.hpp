@@ -1,4 +1,4 @@
-// Data descriptions, CCS_datadesc_t. A handle is either a builtin number or a pointer to a description that a
+// Data descriptions, CCS_datadesc_t. A handle is either a builtin number, or the number of a description that a
 // constructor has created.
 #pragma once
 
@@ -27,15 +27,20 @@ struct traits {
 /// it hold a reference. Immutable, except for the count; any thread may read it.
 class description {
  public:
+  /// Creates a description and returns its handle, which holds a reference. Throws std::bad_alloc.
+  static CCS_datadesc_t make(traits t);
+  /// Invalidates the handle and releases its reference. Returns false if it is not the handle of a description.
+  static bool free(CCS_datadesc_t handle);
+
   explicit description(traits t);
   ~description();
   description(const description&) = delete;
   description& operator=(const description&) = delete;
 
   const traits about;
-  const uint64_t id;  ///< unique among the descriptions of this process, and never reused
+  const uint64_t id;    ///< unique among the descriptions of this process, and never reused
+  uint64_t number = 0;  ///< the program's handle; set by make()
 
-  bool is_alive() const { return magic_ == living; }
   void take() { users_.fetch_add(1, std::memory_order_relaxed); }
   /// Releases a reference. The last release frees the description.
   void drop() {
@@ -43,8 +48,6 @@ class description {
   }
 
  private:
-  static constexpr uint64_t living = 0xcc5da7ade5c0ull;
-  volatile uint64_t magic_ = living;  // volatile, so that the store in the destructor is not removed
   std::atomic<size_t> users_{1};
 };
 
@@ -89,7 +92,8 @@ class layout {
   bool valid_ = false;
 };
 
-/// The description behind a handle that is not builtin; null if the handle is invalid or was freed.
+/// The description behind a handle that is not builtin; null if the handle is invalid or was freed. Reads no memory that
+/// an invalid handle could point to.
 description* description_of(CCS_datadesc_t desc);
 /// Sets `bytes` to the size of an element of a builtin description. Returns false if the handle is not builtin.
 bool is_builtin(CCS_datadesc_t desc, size_t& bytes);

@@ -206,13 +206,14 @@ int CCS_malloc_symmetric(size_t bytes, void** addr) {
   return or_code(me, [&] {
     process* const p = current(me);
     if (p == nullptr) return +CCS_FAILURE;
-    if (addr == nullptr) return refuse(me, "addr is NULL, but must be the address of a pointer");
     must_be_able_to_wait(me);
-    *addr = nullptr;
-    if (bytes > PTRDIFF_MAX) return refuse(me, "bytes = %zu, which no memory can hold", bytes);
-    const size_t size = whole_pages(bytes);
-    if (largest_of_all(*p, size) != size || largest_of_all(*p, ~size) != ~size)
-      return refuse(me, "bytes = %zu, but the nodes ask for different sizes", bytes);
+    if (addr != nullptr) *addr = nullptr;
+    // A node whose arguments are wrong takes part with a size that no other node can have, so that all fail.
+    const size_t size = addr == nullptr || bytes > PTRDIFF_MAX ? 0 : whole_pages(bytes);
+    const size_t largest = largest_of_all(*p, size), smallest = ~largest_of_all(*p, ~size);
+    if (addr == nullptr) return refuse(me, "addr is NULL, but must be the address of a pointer");
+    if (size == 0) return refuse(me, "bytes = %zu, which no memory can hold", bytes);
+    if (largest != smallest) return refuse(me, "bytes = %zu, but the nodes ask for different sizes", bytes);
     void* const at = map_symmetric(*p, size);
     if (at == nullptr) return +CCS_NOMEM;
     const bool mine = keep_symmetric(*p, at, size);
@@ -236,10 +237,11 @@ int CCS_free_symmetric(void* addr) {
     if (p == nullptr) return +CCS_FAILURE;
     must_be_able_to_wait(me);
     const size_t size = p->blocks.take_symmetric(addr);
+    // After the barrier no process accesses the memory. A node whose address is wrong takes part as well, since the
+    // others wait for it.
+    insist(me, [&] { p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); }); });
     if (size == 0)
       return refuse(me, "%s is not from CCS_malloc_symmetric(), or was freed before", lci::address_text(addr).text);
-    // After the barrier no process accesses the memory.
-    insist(me, [&] { p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); }); });
     remove(*p, addr, size);
     munmap(addr, size);
     return +CCS_SUCCESS;

@@ -380,6 +380,10 @@ void codes() {
   EXPECT_EQ(ARMCI_PutS(x, stride, q, stride, count, -1, 0), -4);
   EXPECT_EQ(ARMCI_PutS(x, stride, q, stride, count, 1, -1), -5);
   EXPECT_EQ(ARMCI_PutS(x, stride, q, stride, count, 1, n), -5);
+  // Of several errors the first in this order decides.
+  EXPECT_EQ(ARMCI_PutS(nullptr, stride, q, stride, bad, 9, n), -1);
+  EXPECT_EQ(ARMCI_PutS(x, stride, q, stride, bad, 9, n), -3);
+  EXPECT_EQ(ARMCI_PutS(x, stride, q, stride, count, 9, n), -4);
   EXPECT_EQ(ARMCI_Put(x, q, -4, 0), -3);
   EXPECT_EQ(ARMCI_Get(q, x, 4, n), -5);
   double scale = 1;
@@ -387,6 +391,8 @@ void codes() {
   void *src[1] = {x}, *dst[1] = {q};
   armci_giov_t v{};
   EXPECT_EQ(ARMCI_PutV(&v, 1, 0), -2);
+  EXPECT_EQ(ARMCI_PutV(&v, 1, n), -2);
+  EXPECT_EQ(ARMCI_PutV(&v, 0, n), -1);
   v.src_ptr_array = src;
   v.dst_ptr_array = dst;
   v.ptr_array_len = 1;
@@ -394,7 +400,9 @@ void codes() {
   v.bytes = 4;
   v.ptr_array_len = 0;
   EXPECT_EQ(ARMCI_GetV(&v, 1, 0), -4);
+  EXPECT_EQ(ARMCI_GetV(&v, 1, n), -4);
   v.ptr_array_len = 1;
+  EXPECT_EQ(ARMCI_GetV(&v, 1, n), -5);
   // If one address in a list is null, ARMCI copies nothing of any list.
   void* holes[3] = {q, nullptr, q + 4};
   void* whole[3] = {x, x + 4, x + 8};

@@ -90,7 +90,13 @@ void groups() {
   EXPECT_EQ(size, std::min(2, n - me / 2 * 2));
   EXPECT_EQ(ARMCIX_Group_dup(&split, &twin), 0);
   armci_msg_group_barrier(&twin);
+  // Mutexes of a group outlive it.
+  const armcix_mutex_hdl_t set = ARMCIX_Create_mutexes_hdl(1, &twin), unused = ARMCIX_Create_mutexes_hdl(0, &twin);
+  EXPECT_EQ(unused != nullptr && unused != set, true);
   ARMCI_Group_free(&twin);
+  ARMCIX_Lock_hdl(set, 0, size - 1);
+  ARMCIX_Unlock_hdl(set, 0, size - 1);
+  EXPECT_EQ(ARMCIX_Destroy_mutexes_hdl(set), 0);  // `unused` ends with ARMCI
   ARMCI_Group_free(&split);
   ARMCI_Group_free(&g);
   armci_msg_barrier();

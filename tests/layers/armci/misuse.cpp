@@ -232,6 +232,33 @@ const std::map<std::string, std::function<void()>> cases = {
        int pids[] = {0, 0};
        start(), ARMCI_Group_create(2, pids, &g);
      }},
+    {"split null",
+     [] {
+       ARMCI_Group world;
+       start(), ARMCI_Group_get_world(&world), ARMCIX_Group_split(&world, 0, 0, nullptr);
+     }},
+    {"dup null",
+     [] {
+       ARMCI_Group world;
+       start(), ARMCI_Group_get_world(&world), ARMCIX_Group_dup(&world, nullptr);
+     }},
+    {"group gop null",
+     [] {
+       ARMCI_Group world;
+       start(), ARMCI_Group_get_world(&world);
+       armci_msg_group_igop(nullptr, 1, const_cast<char*>("+"), &world);
+     }},
+    {"set null", [] { start(), ARMCIX_Lock_hdl(nullptr, 0, 0); }},
+    {"set invented", [] { start(), ARMCIX_Trylock_hdl(reinterpret_cast<armcix_mutex_hdl_t>(local), 0, 0); }},
+    {"set destroyed",
+     [] {
+       ARMCI_Group world;
+       start(), ARMCI_Group_get_world(&world);
+       const armcix_mutex_hdl_t ended = ARMCIX_Create_mutexes_hdl(1, &world);
+       if (ARMCIX_Destroy_mutexes_hdl(ended) != 0) std::exit(4);
+       ARMCIX_Create_mutexes_hdl(1, &world);
+       ARMCIX_Destroy_mutexes_hdl(ended);
+     }},
     {"gop", [] { start(), armci_msg_gop_scope(SCOPE_ALL, &one, 1, const_cast<char*>("^"), ARMCI_DOUBLE); }},
     {"gop type", [] { start(), armci_msg_gop_scope(SCOPE_ALL, &one, 1, const_cast<char*>("+"), 17); }},
     {"scope", [] { start(), armci_msg_bcast_scope(9, &one, 8, 0); }},

@@ -2,6 +2,7 @@
 // CCS_FAILURE, the program prints "refused" and exits with 0. A call that would deadlock with itself must end the job.
 #include <ccs.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -60,6 +61,9 @@ const std::map<std::string, std::function<int()>> cases = {
     {"null memory", [] { return CCS_register_mem(nullptr, 8); }},
     {"unlock free", [] { return CCS_unlock(&lock); }},
     {"end no section", [] { return CCS_nointerrupt_end(); }},
+    {"numbers of a reduction", [] { return CCS_allreduce(bytes, bytes, SIZE_MAX / 8, CCS_DOUBLE, CCS_SUM); }},
+    {"numbers of a reduction to one",
+     [] { return CCS_reduce(bytes, bytes, SIZE_MAX, CCS_DOUBLE_COMPLEX, CCS_SUM, 0); }},
     {"combine", [] { return CCS_allreduce(bytes, bytes, 1, CCS_DOUBLE, CCS_XOR); }},
     {"strided levels",
      [] {

@@ -1,6 +1,7 @@
 // Data descriptions in one process: sizes, bounds, packing and unpacking.
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -99,6 +100,46 @@ TEST_CASE("builtin descriptions have their sizes, and freeing them has no effect
   CHECK(CCS_datadesc_size(CCS_DATA_NULL) == 0);
   CHECK(CCS_datadesc_extent(CCS_DATA_NULL) == 0);
   CHECK(CCS_datadesc_size(CCS_DATA_PACKED) == 1);
+}
+
+TEST_CASE("handles of freed descriptions, and numbers that are no handles, are refused", "[descriptions]") {
+  char bytes[64] = {};
+  const auto is_refused = [&](CCS_datadesc_t d) {
+    CCS_datadesc_t made = CCS_DATA_NULL, given = d;
+    int one = 1;
+    CCS_aint_t at = 0;
+    CHECK(CCS_datadesc_size(d) == 0);
+    CHECK(CCS_datadesc_extent(d) == 0);
+    CHECK(CCS_pack(bytes, bytes, 1, d, 8) == CCS_FAILURE);
+    CHECK(CCS_unpack(bytes, bytes, 1, d, 8) == CCS_FAILURE);
+    CHECK(CCS_datadesc_create_contiguous(1, d, &made) == CCS_FAILURE);
+    CHECK(CCS_datadesc_create_vector(1, 1, 1, d, &made) == CCS_FAILURE);
+    CHECK(CCS_datadesc_create_indexed(1, &one, &at, d, &made) == CCS_FAILURE);
+    CHECK(CCS_datadesc_create_blockindexed(1, 1, &at, d, &made) == CCS_FAILURE);
+    CHECK(CCS_datadesc_create_struct(1, &one, &at, &given, &made) == CCS_FAILURE);
+    CHECK(made == CCS_DATA_NULL);
+    CCS_datadesc_free(&given);
+    CHECK(given == d);
+  };
+  CCS_datadesc_t first = CCS_DATA_NULL, second = CCS_DATA_NULL;
+  REQUIRE(CCS_datadesc_create_vector(2, 1, 8, CCS_DATA32, &first) == CCS_SUCCESS);
+  const CCS_datadesc_t stale = first;
+  CCS_datadesc_free(&first);
+  is_refused(stale);
+  // A new description takes the freed one's place, but not its handle.
+  REQUIRE(CCS_datadesc_create_vector(3, 1, 8, CCS_DATA32, &second) == CCS_SUCCESS);
+  is_refused(stale);
+  CHECK(CCS_datadesc_size(second) == 12);
+  CHECK_FALSE(CCS_datadesc_is_builtin(second));
+  void* const unmapped = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(unmapped != MAP_FAILED);
+  const auto number = [](const void* p) { return reinterpret_cast<CCS_datadesc_t>(p); };
+  for (const CCS_datadesc_t wrong :
+       {number(unmapped), number(bytes), number(&second), second + 1, second - 1, second | CCS_datadesc_t{1} << 62,
+        CCS_DATA_PACKED + 1, CCS_datadesc_t{3}, CCS_datadesc_t{-8}, INTPTR_MIN, INTPTR_MAX})
+    is_refused(wrong);
+  munmap(unmapped, 4096);
+  CCS_datadesc_free(&second);
 }
 
 TEST_CASE("counts and lengths of zero are legal everywhere", "[descriptions]") {

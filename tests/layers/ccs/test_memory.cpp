@@ -138,9 +138,15 @@ TEST_CASE("a description may be freed while a transfer of it is under way", "[me
   REQUIRE(CCS_datadesc_create_contiguous(1, every_second, &vector) == CCS_SUCCESS);
   CCS_datadesc_free(&every_second);
   int done = 0;
+  CCS_datadesc_t copies[3] = {vector, vector, vector};
   REQUIRE(CCS_put(j.next(), from.data(), 1, vector, w.of(j.next()), 1, vector, count_up, &done) == CCS_SUCCESS);
   CCS_datadesc_free(&vector);
   CHECK(vector == CCS_DATA_NULL);
+  // The transfer's references must outlive a program that frees copies of the handle, too.
+  for (CCS_datadesc_t& copy : copies) {
+    CHECK(CCS_datadesc_size(copy) == 0);
+    CCS_datadesc_free(&copy);
+  }
   poll_until([&] { return done == 1; });
   REQUIRE(CCS_barrier() == CCS_SUCCESS);
   bool right = true;

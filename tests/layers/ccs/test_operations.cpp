@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <set>
 #include <thread>
@@ -231,6 +232,33 @@ TEST_CASE("symmetric memory has one address and is registered", "[operations]") 
     }
     REQUIRE(CCS_free_symmetric(at) == CCS_SUCCESS);
   }
+}
+
+TEST_CASE("all nodes refuse symmetric memory if one asks for another size, or passes what no node may pass",
+          "[operations]") {
+  job j;
+  const bool first = j.rank == 0;
+  void* at = &at;
+  for (const size_t other : {size_t{1} << 20, size_t{1}, SIZE_MAX}) {
+    const int expected = j.size > 1 || other == SIZE_MAX ? CCS_FAILURE : CCS_SUCCESS;
+    for (const bool is_other : {first, !first}) {
+      const bool all_possible = j.size == 1 && !is_other;
+      REQUIRE(CCS_malloc_symmetric(is_other ? other : 8192, &at) == (all_possible ? CCS_SUCCESS : expected));
+      if (at != nullptr) REQUIRE(CCS_free_symmetric(at) == CCS_SUCCESS);
+    }
+  }
+  CHECK(CCS_malloc_symmetric(8192, first ? nullptr : &at) == CCS_FAILURE);
+  // A wrong address at one node keeps no other node waiting.
+  REQUIRE(CCS_malloc_symmetric(8192, &at) == CCS_SUCCESS);
+  void* const wrong = &at;
+  CHECK(CCS_free_symmetric(first ? wrong : at) == (first ? CCS_FAILURE : CCS_SUCCESS));
+  if (first)
+    CHECK(CCS_free_symmetric(at) == CCS_SUCCESS);
+  else
+    CHECK(CCS_free_symmetric(at) == CCS_FAILURE);
+  int one = 1, sum = 0;
+  REQUIRE(CCS_allreduce(&one, &sum, 1, CCS_INT32, CCS_SUM) == CCS_SUCCESS);
+  CHECK(sum == j.size);
 }
 
 TEST_CASE("symmetric memory is found where other processes have mapped what each system would choose", "[operations]") {
