@@ -8,7 +8,7 @@
 namespace io_server {
 
 /// What begins each request. Changes with each change of this file.
-constexpr uint32_t protocol_magic = 0x4c494f35;
+constexpr uint32_t protocol_magic = 0x4c494f36;
 /// The server's handle for requests: it registers its queue before anything else.
 constexpr lci::rcomp_t request_queue = 1;
 
@@ -57,6 +57,7 @@ enum class op : uint16_t {
   stage,         ///< data: lci::rmr_t of the session's memory for staged writes
   write_staged,  ///< handle, a: offset, b: size, c: place in that memory, and `group`; results as of `write`
   lend,          ///< handle. Result: the server's process; `second`: its descriptor of the file; data: struct statx
+  seek,          ///< handle, a: offset, b: SEEK_DATA or SEEK_HOLE. Result: the offset of the data or the hole
 };
 
 /// Added to the type of a lock that belongs to the open file (F_OFD_SETLK), not to the client.

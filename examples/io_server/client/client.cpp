@@ -91,6 +91,12 @@ int client::write(uint64_t handle, const void* from, size_t size, int64_t offset
   return 0;
 }
 
+int client::seek(uint64_t handle, int64_t offset, int whence, int64_t* found) {
+  const answer a = connection_.call(about(op::seek, handle, offset, whence));
+  if (a.error == 0) *found = a.result;
+  return a.error;
+}
+
 int client::stat(std::string_view path, bool follow, struct statx* status) {
   const request r = about(op::stat, 0, follow);
   return checked(connection_.call(r, path, {}, nullptr, status, sizeof *status), sizeof *status);

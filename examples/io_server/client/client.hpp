@@ -37,6 +37,9 @@ class client {
   /// Writes; `offset` -1 appends. Stores the offset after the written bytes in `*behind`, unless it is null.
   int write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind = nullptr);
 
+  /// lseek() with SEEK_DATA or SEEK_HOLE.
+  int seek(uint64_t handle, int64_t offset, int whence, int64_t* found);
+
   int stat(std::string_view path, bool follow, struct statx* status);
   int stat(uint64_t handle, struct statx* status);
   int statfs(std::string_view path, struct statfs* status);

@@ -77,6 +77,7 @@ void execute(const root_folder& root, session& client, const received& r, reply&
     case op::fallocate:
     case op::list:
     case op::lend:
+    case op::seek:
       answer.error = execute_on_file(client, r, answer, out);
       break;
     case op::stage:

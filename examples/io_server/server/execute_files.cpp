@@ -50,6 +50,21 @@ int list(open_file& file, const request& h, reply& answer, outgoing& out) {
   return 0;
 }
 
+/// Finds data or a hole. The position of the descriptor changes; only appending writes use that position, so for files
+/// to which these are possible another descriptor is used.
+int seek_data(const open_file& file, const request& h, reply& answer) {
+  if (h.b != SEEK_DATA && h.b != SEEK_HOLE) return EINVAL;
+  descriptor other;
+  int fd = file.fd.get();
+  if ((file.flags & O_APPEND) != 0) {
+    other = descriptor(open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!other) return EINVAL;
+    fd = other.get();
+  }
+  answer.result = lseek(fd, h.a, static_cast<int>(h.b));
+  return answer.result < 0 ? errno : 0;
+}
+
 /// Tells the client the descriptor, which it may copy with pidfd_getfd() to read the file itself. The kernel allows
 /// that to processes that may also read the server's memory, so lending gives no new right. Refuses files that are open
 /// for writing.
@@ -80,6 +95,8 @@ int execute_on_file(session& client, const received& r, reply& answer, outgoing&
       return errno_of(h.a != 0 ? fdatasync(fd) : fsync(fd));
     case op::fallocate:
       return errno_of(fallocate(fd, static_cast<int>(h.c), h.a, h.b));
+    case op::seek:
+      return seek_data(*file, h, answer);
     case op::list:
       return list(*file, h, answer, out);
     case op::lend:

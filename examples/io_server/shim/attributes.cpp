@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <utime.h>
 
+#include <algorithm>
+
 #include "calls.hpp"
 #include "real.hpp"
 
@@ -21,12 +23,23 @@ int64_t nanoseconds(const timespec* t, int i) {
   return t[i].tv_sec * 1'000'000'000 + t[i].tv_nsec;
 }
 
+constexpr int itself_flags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH;
+
+bool is_valid(const timespec* t) {
+  return t == nullptr || std::all_of(t, t + 2, [](const timespec& one) {
+           return one.tv_nsec == UTIME_NOW || one.tv_nsec == UTIME_OMIT ||
+                  (one.tv_nsec >= 0 && one.tv_nsec < 1'000'000'000);
+         });
+}
+
 int set_times(int fd, const timespec* t) {
+  if (!is_valid(t)) return result_of(EINVAL);
   return with_file(fd, [=](using_file& f) {
     return f.client().call(op::utimens, f.handle(), nanoseconds(t, 0), nanoseconds(t, 1), 1);
   });
 }
 int set_times(const place& p, const timespec* t, bool follow) {
+  if (!is_valid(t)) return result_of(EINVAL);
   return simple(op::utimens, p, nanoseconds(t, 0), nanoseconds(t, 1), follow);
 }
 
@@ -40,6 +53,13 @@ struct times_of {
   bool given;
   timespec both[2];
 };
+
+/// Symbolic links have no modes.
+int chmod_itself(const place& p, mode_t mode) {
+  struct statx x {};
+  if (with_client([&](io_server::client& c) { return c.stat(p.inner(), false, &x); }) != 0) return -1;
+  return S_ISLNK(x.stx_mode) ? result_of(EOPNOTSUPP) : simple(op::chmod, p, mode);
+}
 
 int own(const place& p, uid_t user, gid_t group, bool follow) { return simple(op::chown, p, user, group, follow); }
 
@@ -66,7 +86,12 @@ IO_EXPORT int fchmod(int fd, mode_t mode) noexcept {
 IO_EXPORT int fchmodat(int folder, const char* path, mode_t mode, int flags) noexcept {
   const place p(folder, path);
   if (!p.remote()) return IO_REAL(fchmodat)(folder, p.local(), mode, flags);
-  return (flags & AT_SYMLINK_NOFOLLOW) != 0 ? result_of(EOPNOTSUPP) : simple(op::chmod, p, mode);
+  if ((flags & ~AT_SYMLINK_NOFOLLOW) != 0) return result_of(EINVAL);
+  return (flags & AT_SYMLINK_NOFOLLOW) != 0 ? chmod_itself(p, mode) : simple(op::chmod, p, mode);
+}
+IO_EXPORT int lchmod(const char* path, mode_t mode) noexcept {
+  const place p(path);
+  return p.remote() ? chmod_itself(p, mode) : IO_REAL(lchmod)(p.local(), mode);
 }
 
 IO_EXPORT int chown(const char* path, uid_t user, gid_t group) noexcept {
@@ -85,6 +110,7 @@ IO_EXPORT int fchownat(int folder, const char* path, uid_t user, gid_t group, in
   if (path != nullptr && *path == '\0' && is_remote(folder)) return fchown(folder, user, group);
   const place p(folder, path);
   if (!p.remote()) return IO_REAL(fchownat)(folder, p.local(), user, group, flags);
+  if ((flags & ~itself_flags) != 0) return result_of(EINVAL);
   return own(p, user, group, (flags & AT_SYMLINK_NOFOLLOW) == 0);
 }
 
@@ -92,6 +118,7 @@ IO_EXPORT int utimensat(int folder, const char* path, const timespec* t, int fla
   if (path == nullptr && is_remote(folder)) return set_times(folder, t);
   const place p(folder, path);
   if (!p.remote()) return IO_REAL(utimensat)(folder, p.local(), t, flags);
+  if ((flags & ~itself_flags) != 0) return result_of(EINVAL);
   return set_times(p, t, (flags & AT_SYMLINK_NOFOLLOW) == 0);
 }
 IO_EXPORT int futimens(int fd, const timespec* t) noexcept {
@@ -120,28 +147,29 @@ IO_EXPORT int utime(const char* path, const utimbuf* t) noexcept {
   return set_times(p, both, true);
 }
 
-#define IO_NO_ATTRIBUTES(type, name, rest, arguments) \
-  IO_EXPORT type name rest noexcept {                 \
-    const place p(path);                              \
-    if (p.remote()) return result_of(EOPNOTSUPP);     \
-    path = p.local();                                 \
-    return IO_REAL(name) arguments;                   \
+#define IO_NO_ATTRIBUTES(follow, type, name, rest, arguments)            \
+  IO_EXPORT type name rest noexcept {                                    \
+    const place p(path);                                                 \
+    if (p.remote()) return result_of(refusal_of(p, EOPNOTSUPP, follow)); \
+    path = p.local();                                                    \
+    return IO_REAL(name) arguments;                                      \
   }
 #define IO_NO_ATTRIBUTES_OF_DESCRIPTOR(type, name, rest, arguments)                            \
   IO_EXPORT type name rest noexcept {                                                          \
     return is_remote(fd) ? static_cast<type>(result_of(EOPNOTSUPP)) : IO_REAL(name) arguments; \
   }
-IO_NO_ATTRIBUTES(ssize_t, getxattr, (const char* path, const char* name, void* to, size_t room), (path, name, to, room))
-IO_NO_ATTRIBUTES(ssize_t, lgetxattr, (const char* path, const char* name, void* to, size_t room),
+IO_NO_ATTRIBUTES(true, ssize_t, getxattr, (const char* path, const char* name, void* to, size_t room),
                  (path, name, to, room))
-IO_NO_ATTRIBUTES(ssize_t, listxattr, (const char* path, char* to, size_t room), (path, to, room))
-IO_NO_ATTRIBUTES(ssize_t, llistxattr, (const char* path, char* to, size_t room), (path, to, room))
-IO_NO_ATTRIBUTES(int, setxattr, (const char* path, const char* name, const void* from, size_t size, int flags),
+IO_NO_ATTRIBUTES(false, ssize_t, lgetxattr, (const char* path, const char* name, void* to, size_t room),
+                 (path, name, to, room))
+IO_NO_ATTRIBUTES(true, ssize_t, listxattr, (const char* path, char* to, size_t room), (path, to, room))
+IO_NO_ATTRIBUTES(false, ssize_t, llistxattr, (const char* path, char* to, size_t room), (path, to, room))
+IO_NO_ATTRIBUTES(true, int, setxattr, (const char* path, const char* name, const void* from, size_t size, int flags),
                  (path, name, from, size, flags))
-IO_NO_ATTRIBUTES(int, lsetxattr, (const char* path, const char* name, const void* from, size_t size, int flags),
+IO_NO_ATTRIBUTES(false, int, lsetxattr, (const char* path, const char* name, const void* from, size_t size, int flags),
                  (path, name, from, size, flags))
-IO_NO_ATTRIBUTES(int, removexattr, (const char* path, const char* name), (path, name))
-IO_NO_ATTRIBUTES(int, lremovexattr, (const char* path, const char* name), (path, name))
+IO_NO_ATTRIBUTES(true, int, removexattr, (const char* path, const char* name), (path, name))
+IO_NO_ATTRIBUTES(false, int, lremovexattr, (const char* path, const char* name), (path, name))
 IO_NO_ATTRIBUTES_OF_DESCRIPTOR(ssize_t, fgetxattr, (int fd, const char* name, void* to, size_t room),
                                (fd, name, to, room))
 IO_NO_ATTRIBUTES_OF_DESCRIPTOR(ssize_t, flistxattr, (int fd, char* to, size_t room), (fd, to, room))

@@ -64,4 +64,7 @@ inline int simple(io_server::op what, const place& p, int64_t a = 0, int64_t b =
   return with_client([&](io_server::client& client) { return client.call(what, p.inner(), a, b, c); });
 }
 
+/// The errno of a call that is not forwarded: `error`, unless there is no such file.
+int refusal_of(const place& p, int error, bool follow = true);
+
 }  // namespace io_shim

@@ -1,5 +1,7 @@
 // Reading, writing, positions, and functions that affect a file's data: sizes, synchronization, allocation.
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
@@ -34,6 +36,7 @@ int error_unless_some(int error, size_t done) { return done > 0 ? 0 : error; }
 }  // namespace
 
 ssize_t read_at(int fd, void* to, size_t size, int64_t offset) {
+  if (to == nullptr && size != 0) return result_of(EFAULT);
   size_t done = 0;
   if (with_file(fd, [&](using_file& f) {
         return error_unless_some(f.client().read(f.handle(), to, size, offset, &done), done);
@@ -45,6 +48,7 @@ ssize_t read_at(int fd, void* to, size_t size, int64_t offset) {
 namespace {
 
 ssize_t write_at(int fd, const void* from, size_t size, int64_t offset) {
+  if (from == nullptr && size != 0) return result_of(EFAULT);
   size_t done = 0;
   if (with_file(fd, [&](using_file& f) {
         const int64_t at =
@@ -123,6 +127,7 @@ int count_unread(int fd, int* n) {
 }  // namespace
 
 ssize_t read_next(int fd, void* to, size_t size) {
+  if (to == nullptr && size != 0) return result_of(EFAULT);
   size_t done = 0;
   if (with_file(fd, [&](using_file& f) {
         remote_file::position at(f.file());
@@ -135,6 +140,7 @@ ssize_t read_next(int fd, void* to, size_t size) {
 }
 
 ssize_t write_next(int fd, const void* from, size_t size) {
+  if (from == nullptr && size != 0) return result_of(EFAULT);
   size_t done = 0;
   if (with_file(fd, [&](using_file& f) {
         remote_file::position at(f.file());
@@ -156,6 +162,11 @@ off_t seek(int fd, off_t offset, int whence) {
     if (whence == SEEK_CUR) from = at.get();
     if (whence == SEEK_END)
       if (const int e = size_of(f, &from)) return e;
+    if (whence == SEEK_DATA || whence == SEEK_HOLE) {
+      if (const int e = f.client().seek(f.handle(), offset, whence, &result)) return e;
+      at.set(result);
+      return 0;
+    }
     if (whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END) return EINVAL;
     if (from + offset < 0) return EINVAL;
     at.set(result = from + offset);
@@ -289,6 +300,8 @@ IO_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
   va_end(more);
   if (!is_remote(fd) || request == FIOCLEX || request == FIONCLEX || request == FIONBIO)
     return IO_REAL(ioctl)(fd, request, argument);
+  if (request == FICLONE || request == FICLONERANGE || request == FIDEDUPERANGE || request == FS_IOC_FIEMAP)
+    return result_of(EOPNOTSUPP);
   if (request != FIONREAD) return result_of(ENOTTY);
   return count_unread(fd, static_cast<int*>(argument));
 }

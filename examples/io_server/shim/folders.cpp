@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include "calls.hpp"
 #include "folders.hpp"
@@ -22,6 +24,8 @@ namespace {
 
 using io_server::op;
 
+constexpr size_t most_records = 7168;  // bytes; fits in a message
+
 /// The object behind a DIR*. One thread at a time may use it, as POSIX specifies.
 struct listing {
   int fd;
@@ -29,7 +33,7 @@ struct listing {
   int64_t fetched = 0;   // position after the entries in `records`
   size_t size = 0, next = 0;
   bool at_end = false;
-  alignas(dirent64) char records[7168];
+  alignas(dirent64) char records[most_records];
 };
 
 struct listings {
@@ -102,6 +106,18 @@ dirent64* next_entry(listing& l) {
   l.next += e->d_reclen;
   l.position = l.fetched = e->d_off;
   return e;
+}
+
+/// The position after the last of these records; `otherwise` if there is none.
+int64_t behind_last(const char* records, size_t size, int64_t otherwise) {
+  for (size_t at = 0; at + offsetof(dirent64, d_name) < size;) {
+    dirent64 e;
+    std::memcpy(&e, records + at, offsetof(dirent64, d_name));
+    otherwise = e.d_off;
+    if (e.d_reclen == 0) break;
+    at += e.d_reclen;
+  }
+  return otherwise;
 }
 
 void go_to(listing& l, int64_t position) {
@@ -266,6 +282,29 @@ IO_EXPORT struct dirent64* readdir64(DIR* d) {
 }
 static_assert(sizeof(struct dirent) == sizeof(struct dirent64));
 IO_EXPORT struct dirent* readdir(DIR* d) { return reinterpret_cast<struct dirent*>(readdir64(d)); }
+IO_EXPORT int readdir64_r(DIR* d, struct dirent64* to, struct dirent64** result) {
+  listing* l = listing_of(d);
+  if (l == nullptr) return IO_REAL(readdir64_r)(d, to, result);
+  const int before = std::exchange(errno, 0);
+  const dirent64* e = next_entry(*l);
+  const int error = std::exchange(errno, before);
+  *result = e == nullptr ? nullptr : static_cast<dirent64*>(std::memcpy(to, e, e->d_reclen));
+  return e == nullptr ? error : 0;
+}
+IO_EXPORT int readdir_r(DIR* d, struct dirent* to, struct dirent** result) {
+  return readdir64_r(d, reinterpret_cast<dirent64*>(to), reinterpret_cast<dirent64**>(result));
+}
+IO_EXPORT ssize_t getdents64(int fd, void* to, size_t room) noexcept {
+  if (!is_remote(fd)) return IO_REAL(getdents64)(fd, to, room);
+  size_t size = 0;
+  const int result = with_file(fd, [&](using_file& f) {
+    remote_file::position at(f.file());
+    const int error = f.client().list(f.handle(), at.get(), to, std::min<size_t>(room, most_records), &size);
+    if (error == 0) at.set(behind_last(static_cast<const char*>(to), size, at.get()));
+    return error;
+  });
+  return result == 0 ? static_cast<ssize_t>(size) : -1;
+}
 IO_EXPORT void rewinddir(DIR* d) noexcept {
   if (listing* l = listing_of(d))
     go_to(*l, 0);
@@ -306,6 +345,10 @@ IO_EXPORT char* getcwd(char* to, size_t room) noexcept {
       no_path);
 }
 IO_EXPORT char* __getcwd_chk(char* to, size_t room, size_t) { return getcwd(to, room); }
+IO_EXPORT char* getwd(char* to) noexcept {
+  if (to == nullptr) return no_path(EINVAL);
+  return getcwd(to, PATH_MAX);
+}
 IO_EXPORT char* get_current_dir_name() noexcept {
   return unless_no_memory(
       [] {

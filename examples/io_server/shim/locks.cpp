@@ -105,6 +105,17 @@ int control(int fd, int command, void* argument) {
     case F_OFD_SETLK:
     case F_OFD_SETLKW:
       return noted(lock(fd, command, *static_cast<struct flock*>(argument)));
+    // They concern the descriptor only, or pipes.
+    case F_GETOWN:
+    case F_SETOWN:
+    case F_GETOWN_EX:
+    case F_SETOWN_EX:
+    case F_GETSIG:
+    case F_SETSIG:
+    case F_GETLEASE:
+    case F_GETPIPE_SZ:
+    case F_SETPIPE_SZ:
+      return IO_REAL(fcntl)(fd, command, argument);
     default:
       return result_of(EINVAL);
   }

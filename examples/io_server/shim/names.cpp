@@ -123,6 +123,7 @@ IO_EXPORT int rename(const char* old, const char* now) noexcept { return renamea
 IO_EXPORT int linkat(int from, const char* old, int to, const char* now, int flags) noexcept {
   const place p(from, old), q(to, now);
   if (!p.remote() && !q.remote()) return IO_REAL(linkat)(from, p.local(), to, q.local(), flags);
+  if ((flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)) != 0) return result_of(EINVAL);
   if (p.names_descriptor() && (flags & AT_SYMLINK_FOLLOW) == 0) return result_of(EXDEV);
   return two(op::link, p, q, (flags & AT_SYMLINK_FOLLOW) != 0);
 }

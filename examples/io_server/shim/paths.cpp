@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
 
 #include "descriptors.hpp"
+#include "real.hpp"
 
 namespace io_shim {
 
@@ -67,6 +70,21 @@ struct borrowed_folder {
 };
 thread_local borrowed_folder borrowed_cwd;
 
+/// Whether a path that is relative to a local folder may lead to the prefix. Few do.
+bool may_lead_to_prefix(const char* path) {
+  const std::string& prefix = configured().prefix;
+  return std::strstr(path, prefix.c_str() + prefix.rfind('/') + 1) != nullptr;
+}
+
+/// The path of a local folder; empty if it is unknown.
+std::string path_of_local(int folder) {
+  char path[PATH_MAX];
+  if (folder == AT_FDCWD) return IO_REAL(getcwd)(path, sizeof path) != nullptr ? path : "";
+  const std::string link = "/proc/self/fd/" + std::to_string(folder);
+  const ssize_t size = IO_REAL(readlink)(link.c_str(), path, sizeof path);
+  return size > 0 && path[0] == '/' ? std::string(path, static_cast<size_t>(size)) : "";
+}
+
 bool is_below(const std::string& path, const std::string& prefix) {
   return path.compare(0, prefix.size(), prefix) == 0 && (path.size() == prefix.size() || path[prefix.size()] == '/');
 }
@@ -121,10 +139,16 @@ void place::find(int folder, const char* path) {
   }
   if (path[0] == '\0') return;
   if (folder == AT_FDCWD) {
-    if (const auto inner = remote_cwd()) resolve(outer(*inner) + "/" + path);
+    if (const auto inner = remote_cwd()) return resolve(outer(*inner) + "/" + path);
   } else if (is_remote(folder)) {
     if (const auto file = file_of(folder)) resolve(outer(file->path()) + "/" + path);
+    return;
   }
+  // The prefix is a folder of its parent, as a mount point is.
+  if (!may_lead_to_prefix(path)) return;
+  const int error = errno;
+  if (const std::string parent = path_of_local(folder); !parent.empty()) resolve(parent + "/" + path);
+  errno = error;
 }
 
 // Paths that stay below the prefix are sent to the server unchanged, since it knows the symbolic links. Paths that

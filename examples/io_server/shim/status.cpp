@@ -1,5 +1,7 @@
 // File attributes: the stat family, access and statfs.
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/ipc.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -59,6 +61,17 @@ int stat_remote(int fd, struct stat* s) {
   return 0;
 }
 
+int statfs_remote(const place& p, struct statfs* s) {
+  const int result = with_client([&](io_server::client& c) { return c.statfs(p.inner(), s); });
+  // Programs that read the type of a local file system use what only local ones provide, e.g. inotify.
+  if (result == 0) s->f_type = FUSE_SUPER_MAGIC;
+  return result;
+}
+
+constexpr int stat_flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH;
+constexpr int statx_flags = stat_flags | AT_STATX_FORCE_SYNC | AT_STATX_DONT_SYNC;
+constexpr int access_flags = AT_SYMLINK_NOFOLLOW | AT_EACCESS | AT_EMPTY_PATH;
+
 bool means_folder(const char* path, int flags) {
   return path != nullptr && *path == '\0' && (flags & AT_EMPTY_PATH) != 0;
 }
@@ -85,8 +98,8 @@ IO_EXPORT int fstat(int fd, struct stat* s) noexcept {
 IO_EXPORT int fstatat(int folder, const char* path, struct stat* s, int flags) noexcept {
   if (means_folder(path, flags) && is_remote(folder)) return stat_remote(folder, s);
   const place p(folder, path);
-  return p.remote() ? stat_remote(p, (flags & AT_SYMLINK_NOFOLLOW) == 0, s)
-                    : IO_REAL(fstatat)(folder, p.local(), s, flags);
+  if (!p.remote()) return IO_REAL(fstatat)(folder, p.local(), s, flags);
+  return (flags & ~stat_flags) != 0 ? result_of(EINVAL) : stat_remote(p, (flags & AT_SYMLINK_NOFOLLOW) == 0, s);
 }
 IO_EXPORT int stat64(const char* path, struct stat64* s) noexcept {
   return stat(path, reinterpret_cast<struct stat*>(s));
@@ -114,6 +127,9 @@ IO_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, stru
   const bool of_descriptor = means_folder(path, flags) && is_remote(folder);
   const place p(folder, path);
   if (!of_descriptor && !p.remote()) return IO_REAL(statx)(folder, p.local(), flags, mask, x);
+  if ((flags & ~statx_flags) != 0 || (flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE ||
+      (mask & STATX__RESERVED) != 0)
+    return result_of(EINVAL);
   const int result = of_descriptor ? fetch(folder, x) : fetch(p, (flags & AT_SYMLINK_NOFOLLOW) == 0, x);
   if (result == 0) {
     x->stx_dev_major ^= other_device;
@@ -125,6 +141,7 @@ IO_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, stru
 IO_EXPORT int faccessat(int folder, const char* path, int mode, int flags) noexcept {
   const place p(folder, path);
   if (!p.remote()) return IO_REAL(faccessat)(folder, p.local(), mode, flags);
+  if ((flags & ~access_flags) != 0) return result_of(EINVAL);
   return simple(op::access, p, mode, (flags & AT_SYMLINK_NOFOLLOW) == 0);
 }
 IO_EXPORT int access(const char* path, int mode) noexcept {
@@ -149,12 +166,11 @@ IO_EXPORT long pathconf(const char* path, int name) noexcept {
 IO_EXPORT int statfs(const char* path, struct statfs* s) noexcept {
   const place p(path);
   if (!p.remote()) return IO_REAL(statfs)(p.local(), s);
-  return with_client([&](io_server::client& c) { return c.statfs(p.inner(), s); });
+  return statfs_remote(p, s);
 }
 IO_EXPORT int fstatfs(int fd, struct statfs* s) noexcept {
   if (!is_remote(fd)) return IO_REAL(fstatfs)(fd, s);
-  const auto file = file_of(fd);
-  return with_client([&](io_server::client& c) { return c.statfs(file->path(), s); });
+  return unless_no_memory([&] { return statfs_remote(place(outer(file_of(fd)->path()).c_str()), s); }, result_of);
 }
 IO_EXPORT int statfs64(const char* path, struct statfs64* s) noexcept {
   return statfs(path, reinterpret_cast<struct statfs*>(s));
@@ -200,4 +216,13 @@ IO_EXPORT int statvfs64(const char* path, struct statvfs64* s) noexcept {
 }
 IO_EXPORT int fstatvfs64(int fd, struct statvfs64* s) noexcept {
   return fstatvfs(fd, reinterpret_cast<struct statvfs*>(s));
+}
+
+IO_EXPORT key_t ftok(const char* path, int project) noexcept {
+  const place p(path);
+  if (!p.remote()) return IO_REAL(ftok)(p.local(), project);
+  struct stat s {};
+  if (stat_remote(p, true, &s) != 0) return -1;
+  return static_cast<key_t>((s.st_ino & 0xffff) | (s.st_dev & 0xff) << 16 |
+                            (static_cast<unsigned>(project) & 0xff) << 24);
 }

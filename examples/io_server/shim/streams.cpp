@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -101,7 +102,7 @@ namespace {
 
 FILE* open_stream(const place& p, const char* mode) {
   const int flags = flags_of(mode);
-  if (flags < 0) {
+  if (flags < 0 || std::strstr(mode, ",ccs=") != nullptr) {  // a stream of fopencookie() can't convert
     errno = EINVAL;
     return nullptr;
   }
@@ -154,6 +155,31 @@ IO_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
   return *standard()[fd].variable;
 }
 IO_ALIAS(freopen64, freopen);
+
+IO_EXPORT int vdprintf(int fd, const char* format, va_list arguments) {
+  if (!is_remote(fd)) return IO_REAL(vdprintf)(fd, format, arguments);
+  char* text = nullptr;
+  const int size = vasprintf(&text, format, arguments);
+  int done = 0;
+  while (done < size) {
+    const ssize_t n = ::write(fd, text + done, static_cast<size_t>(size - done));
+    if (n < 0) break;
+    done += static_cast<int>(n);
+  }
+  if (size >= 0) std::free(text);
+  return done == size ? size : -1;
+}
+IO_EXPORT int __vdprintf_chk(int fd, int, const char* format, va_list arguments) {
+  return vdprintf(fd, format, arguments);
+}
+#define IO_DPRINTF                                    \
+  va_list arguments;                                  \
+  va_start(arguments, format);                        \
+  const int result = vdprintf(fd, format, arguments); \
+  va_end(arguments);                                  \
+  return result
+IO_EXPORT int dprintf(int fd, const char* format, ...) { IO_DPRINTF; }
+IO_EXPORT int __dprintf_chk(int fd, int, const char* format, ...) { IO_DPRINTF; }
 
 IO_EXPORT int mkostemps(char* pattern, int suffix, int flags) {
   const place p(pattern);

@@ -114,7 +114,7 @@ hg_return_t call::answer_error(hg_return_t result) { return send(result, 0); }
 hg_return_t call::answer_raw(size_t size) { return send(HG_SUCCESS, size); }
 
 hg_return_t call::send(hg_return_t result, size_t payload) {
-  is_answered_ = true;
+  const auto note_answer = [this] { is_answered_.store(true, std::memory_order_release); };
   response_header h;
   h.result = result;
   h.payload = static_cast<uint16_t>(payload);
@@ -122,6 +122,7 @@ hg_return_t call::send(hg_return_t result, size_t payload) {
   if (caller_ != nullptr) {
     std::memcpy(output_.get(), &h, sizeof h);  // without a checksum, as the message does not leave the process
     caller_->deliver(output_.get(), sizeof h + payload);
+    note_answer();
     if (context != nullptr) sent(HG_SUCCESS);
     return HG_SUCCESS;
   }
@@ -129,13 +130,16 @@ hg_return_t call::send(hg_return_t result, size_t payload) {
   na_class_t* const na = owner.network->na();
   const na_tag_t tag = tag_ | na::answer_bit;
   const na_return_t tried = NA_Direct_try(na, output_.get(), sizeof h + payload, source, tag);
+  if (tried == NA_TIMEOUT) {
+    ref();  // for the send
+    owner.operations.fetch_add(1, std::memory_order_relaxed);
+  }
+  note_answer();  // a callback that frees the handle may run as soon as the answer is queued
   if (LCI_LIKELY(tried == NA_SUCCESS)) {
     if (context != nullptr) sent(HG_SUCCESS);
     return HG_SUCCESS;
   }
   if (tried != NA_TIMEOUT) return HG_NA_ERROR;
-  ref();  // for the send
-  owner.operations.fetch_add(1, std::memory_order_relaxed);
   if (NA_Direct_queue(na, owner.network->context(), on_sent, this, output_.get(), sizeof h + payload, source, tag,
                       NA_OP_ID_IGNORE) == NA_SUCCESS)
     return HG_SUCCESS;
@@ -172,7 +176,7 @@ void call::unref() {
   source = NA_ADDR_NULL;
   called = nullptr;
   cookie_ = 0;
-  is_answered_ = false;
+  is_answered_.store(false, std::memory_order_relaxed);
   is_accepted_ = false;
   is_left_ = false;
   context = nullptr;

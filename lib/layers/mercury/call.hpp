@@ -40,7 +40,11 @@ class call : public object<0x6d756861> {
   hg_return_t answer_error(hg_return_t result);
   /// Sends `size` bytes of the output buffer as the result.
   hg_return_t answer_raw(size_t size);
-  bool is_answered() const { return is_answered_; }
+  bool is_answered() const { return is_answered_.load(std::memory_order_acquire); }
+  /// Whether the program or an operation of the network holds a reference.
+  bool is_used() const { return refs_.load(std::memory_order_acquire) != 0; }
+  /// Makes functions refuse the handle, which the program has not freed although HG is finalized.
+  void invalidate() { set_alive(false); }
 
   char* output() { return output_.get() + sizeof(response_header); }
   size_t output_size() const;
@@ -78,8 +82,8 @@ class call : public object<0x6d756861> {
   const std::unique_ptr<char[]> output_;
   na_tag_t tag_ = 0;
   uint64_t cookie_ = 0;
-  request* caller_ = nullptr;  // the request, if it is a call of this process
-  bool is_answered_ = false;
+  request* caller_ = nullptr;             // the request, if it is a call of this process
+  std::atomic<bool> is_answered_{false};  // and the answer has been passed to NA; HG_Finalize() reads it
   bool is_accepted_ = false;
   bool is_left_ = false;   // the caller has left while the call was in a queue
   size_t size_ = 0;        // bytes of the message

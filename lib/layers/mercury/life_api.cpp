@@ -30,7 +30,9 @@ runtime* current(const char* function) {
 using namespace mercury;
 
 namespace {
-constexpr unsigned drain_ms = 10000;  // a peer that neither reads nor disconnects must not block HG_Finalize()
+// HG_Finalize() waits at most, in milliseconds:
+constexpr unsigned longest_wait = 10000;  // for threads that still answer calls, and peers that still read answers
+constexpr unsigned handle_wait = 500;     // for threads that have answered calls and are about to free their handles
 
 /// `misuse`: the code for an invalid argument.
 hg_return_t is_initialized(const char* function, hg_return_t misuse, na_class_t* na, hg_bool_t* flag,
@@ -74,18 +76,21 @@ hg_return_t HG_Finalize() {
   runtime* r = current(__func__);
   if (r == nullptr) return HG_FAIL;
   return guarded("HG_Finalize", [&] {
-    hg_return_t result = HG_SUCCESS;
-    if (!r->drain(drain_ms)) {
-      // The program or NA may still use these objects, so they are never freed.
-      result = fail(HG_FAIL, "HG_Finalize",
-                    "%zu executed calls were not freed, and %u operations of the network did "
-                    "not complete, within %u ms",
-                    r->calls.in_use(), r->operations.load(std::memory_order_acquire), drain_ms);
-      r->calls.abandon();
-      r->requests.abandon();
-      the_state.hg.store(nullptr, std::memory_order_release);
-      return result;
-    }
+    const runtime::remainder left = r->drain(longest_wait, handle_wait);
+    if (left.unanswered != 0)
+      return fail(HG_FAIL, "HG_Finalize",
+                  "calls that have not been answered within %u ms: %zu, e.g. of \"%s\"; answer them or free their "
+                  "handles, then call HG_Finalize() again",
+                  longest_wait, left.unanswered, left.function);
+    if (left.operations != 0)
+      return fail(HG_FAIL, "HG_Finalize",
+                  "operations of the network that have not completed within %u ms: %u; call HG_Finalize() again when "
+                  "the peers have ended",
+                  longest_wait, left.operations);
+    if (left.answered != 0)
+      fail(HG_SUCCESS, "HG_Finalize",
+           "handles of answered calls that were not freed: %zu; call HG_Handler_free() for each", left.answered);
+    r->abandon_handles();
     the_state.hg.store(nullptr, std::memory_order_release);
     const na_class_t* na = r->network->na();
     delete r;

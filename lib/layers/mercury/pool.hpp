@@ -1,6 +1,7 @@
 // A pool of objects that are reused, together with their buffers.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -49,7 +50,7 @@ class pool {
     return in_use_;
   }
   template <class F>
-  void for_each(F&& f) {
+  void for_each(F&& f) const {
     std::vector<T*> all;
     {
       std::lock_guard guard(lock_);
@@ -63,6 +64,15 @@ class pool {
     for (auto& t : all_) [[maybe_unused]] T* leaked = t.release();
     all_.clear();
     free_.clear();
+  }
+  /// Gives up ownership of the objects in use without freeing them, and calls f() with each: the program may still pass
+  /// their addresses to functions, which then detect that.
+  template <class F>
+  void abandon_used(F f) {
+    std::lock_guard guard(lock_);
+    std::sort(free_.begin(), free_.end());
+    for (auto& t : all_)
+      if (!std::binary_search(free_.begin(), free_.end(), t.get())) f(*t.release());
   }
 
  private:

@@ -60,6 +60,8 @@ class request : public object<0x6d757271> {
   hg_return_t result() const { return static_cast<hg_return_t>(result_.load(std::memory_order_relaxed)); }
   bool is_local() const { return is_local_; }
 
+  /// Makes functions refuse the handle, which the program has not freed although HG is finalized.
+  void invalidate() { set_alive(false); }
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   /// Releases a reference. The last release returns the request to its pool.
   void unref();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "lib/layers/mercury/callback_context.hpp"
@@ -104,11 +105,21 @@ void runtime::finished_local() {
   wake();
 }
 
-bool runtime::drain(unsigned timeout_ms) {
+runtime::remainder runtime::used() const {
+  remainder r;
+  r.operations = operations.load(std::memory_order_acquire);
+  calls.for_each([&r](const call& c) { r.answered += c.is_answered() ? 1 : 0; });
+  const size_t all = calls.in_use();
+  r.unanswered = all > r.answered ? all - r.answered : 0;
+  return r;
+}
+
+runtime::remainder runtime::drain(unsigned long_ms, unsigned short_ms) {
   requests.for_each([](request& r) {
     if (r.is_alive() && r.is_begun() && !r.is_done()) r.cancel();
   });
-  deadline limit(timeout_ms);
+  deadline limit(long_ms);
+  std::optional<deadline> only_handles;
   for (;;) {
     for (work_queue<call>* queue : {&arrived_calls_, &local_calls})
       while (call* c = queue->pop()) {
@@ -118,9 +129,23 @@ bool runtime::drain(unsigned timeout_ms) {
         c->unref();
       }
     const auto is_quiet = [this] { return operations.load(std::memory_order_acquire) == 0 && calls.in_use() == 0; };
-    if (network->wait(slice_ms, is_quiet)) return true;
-    if (limit.left() == 0) return false;
+    if (network->wait(slice_ms, is_quiet)) return {};
+    remainder left = used();
+    if (!left.is_complete())
+      only_handles.reset();
+    else if (!only_handles)
+      only_handles.emplace(short_ms);
+    if (limit.left() != 0 && (!only_handles || only_handles->left() != 0)) continue;
+    calls.for_each([&left](const call& c) {
+      if (c.is_used() && !c.is_answered() && c.called != nullptr) left.function = c.called->name.c_str();
+    });
+    return left;
   }
+}
+
+void runtime::abandon_handles() {
+  calls.abandon_used([](call& c) { c.invalidate(); });
+  requests.abandon_used([](request& r) { r.invalidate(); });
 }
 
 }  // namespace mercury

@@ -24,9 +24,19 @@ class runtime final : private na::direct_receiver {
   explicit runtime(std::shared_ptr<lane> network);
   ~runtime();
 
-  /// Waits until no call, request or operation of the network is outstanding, or until the limit. Returns false if some
-  /// are still in use.
-  bool drain(unsigned timeout_ms);
+  /// What is in use after drain().
+  struct remainder {
+    size_t answered = 0;        // calls whose handles the program has not freed
+    size_t unanswered = 0;      // calls that the program has neither answered nor freed
+    uint32_t operations = 0;    // of the network
+    const char* function = "";  // of an unanswered call
+    bool is_complete() const { return unanswered == 0 && operations == 0; }
+  };
+  /// Ends the requests and refuses the calls that wait. Then waits until nothing is in use; at most until the limits:
+  /// `long_ms` for answers and operations of the network, `short_ms` while only handles of answered calls are left.
+  remainder drain(unsigned long_ms, unsigned short_ms);
+  /// Invalidates the handles that the program has not freed. Their objects remain, as the program may still use them.
+  void abandon_handles();
 
   /// Waits for a call to execute. Returns null after the limit, or when an entry is in the completion queue of `also`.
   call* next_call(unsigned timeout_ms, const callback_context* also = nullptr);
@@ -64,6 +74,7 @@ class runtime final : private na::direct_receiver {
   std::atomic<uint32_t> operations{0};  // operations of the network whose callbacks have not run
 
  private:
+  remainder used() const;
   void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
   void on_departure(na_addr_t peer) override;
 

@@ -86,7 +86,7 @@ url url::parse(const char* text) {
   } else {
     result.protocol = scheme;
   }
-  if (!result.plugin.empty() && !has(plugins, result.plugin))
+  if ((plus != std::string::npos || !result.plugin.empty()) && !has(plugins, result.plugin))
     refuse(whole, "the plugin is none of " + spelled(plugins));
   if (plus != std::string::npos || result.plugin.empty())
     if (!has(protocols, result.protocol)) refuse(whole, "the protocol is none of " + spelled(protocols) + ", self");

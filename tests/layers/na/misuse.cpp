@@ -58,6 +58,7 @@ int main() {
   initialize("tcp://localhost:12x", "number");
   initialize("nosuch+tcp://localhost", "plugin");
   initialize("bmi+nosuch://localhost", "protocol");
+  initialize("+tcp://localhost", "plugin");
   initialize("tcp:localhost:1", "://");
   initialize("tcp://[::1:5", "]");
   initialize("tcp://192.0.2.1:5000", "peer_key_file");  // who may connect from other hosts is not configured

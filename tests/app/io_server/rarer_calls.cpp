@@ -1,0 +1,171 @@
+// Calls that few programs make, in the folder that is named, one line of output each. What they print does not depend on
+// where the folder is, so a test compares a run in a local folder with one in a folder of the server's.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+int line = 0;
+
+void show(const char* what, long result) {
+  if (result < 0)
+    std::printf("%d %s: %s\n", ++line, what, strerrorname_np(errno));
+  else
+    std::printf("%d %s: %ld\n", ++line, what, result);
+}
+
+#define SHOW(call) show(#call, static_cast<long>(call))
+
+std::string content(const char* path) {
+  char text[100] = {};
+  const int fd = open(path, O_RDONLY);
+  const ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  return {text, static_cast<size_t>(std::max<ssize_t>(n, 0))};
+}
+
+long mode_of(const char* path) {
+  struct stat s {};
+  return lstat(path, &s) == 0 ? s.st_mode : -1;
+}
+
+void formatted() {
+  const int fd = open("text", O_CREAT | O_RDWR, 0644);
+  SHOW(dprintf(fd, "%d and %s\n", 5, "six"));
+  const std::string much(100'000, 'x');
+  SHOW(dprintf(fd, "%s", much.c_str()));
+  SHOW(lseek(fd, 0, SEEK_CUR));
+  std::printf("%s", content("text").substr(0, 10).c_str());
+  close(fd);
+  SHOW(dprintf(open("text", O_RDONLY), "no"));
+}
+
+void holes() {
+  const int fd = open("sparse", O_CREAT | O_RDWR, 0644);
+  SHOW(pwrite(fd, "data", 4, 1 << 20));
+  SHOW(ftruncate(fd, 3 << 20));
+  SHOW(lseek(fd, 0, SEEK_DATA));
+  SHOW(lseek(fd, 0, SEEK_CUR));
+  SHOW(lseek(fd, 1 << 20, SEEK_HOLE));
+  SHOW(lseek(fd, 2 << 20, SEEK_HOLE));
+  SHOW(lseek(fd, 2 << 20, SEEK_DATA));
+  SHOW(lseek(fd, 3 << 20, SEEK_HOLE));
+  SHOW(lseek(fd, -1, SEEK_DATA));
+  SHOW(lseek(fd, 0, 9));
+  const int end = open("sparse", O_WRONLY | O_APPEND);
+  SHOW(lseek(end, 0, SEEK_DATA));
+  SHOW(write(end, "!", 1));
+  SHOW(lseek(end, 0, SEEK_CUR));
+  close(end);
+  close(fd);
+}
+
+void modes() {
+  SHOW(symlink("text", "link"));
+  SHOW(fchmodat(AT_FDCWD, "text", 0604, AT_SYMLINK_NOFOLLOW));
+  SHOW(mode_of("text"));
+  SHOW(lchmod("text", 0640));
+  SHOW(mode_of("text"));
+  SHOW(fchmodat(AT_FDCWD, "link", 0600, AT_SYMLINK_NOFOLLOW));
+  SHOW(lchmod("link", 0600));
+  SHOW(lchmod("none", 0600));
+  SHOW(mode_of("text"));
+}
+
+void listings() {
+  std::vector<std::string> names;
+  const int fd = open(".", O_RDONLY | O_DIRECTORY);
+  alignas(dirent64) char records[100];
+  for (ssize_t n; (n = getdents64(fd, records, sizeof records)) > 0;)
+    for (ssize_t at = 0; at < n;) {
+      const auto* e = reinterpret_cast<const dirent64*>(records + at);
+      names.emplace_back(e->d_name);
+      at += e->d_reclen;
+    }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) std::printf("%s\n", name.c_str());
+  SHOW(getdents64(fd, records, sizeof records));
+  close(fd);
+  SHOW(getdents64(open("text", O_RDONLY), records, sizeof records));
+
+  DIR* const d = opendir(".");
+  dirent entry, *result = nullptr;
+  size_t count = 0;
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  while (readdir_r(d, &entry, &result) == 0 && result != nullptr) ++count;
+  SHOW(count - names.size());
+  SHOW(readdir_r(d, &entry, &result));
+  SHOW(result == nullptr);
+  closedir(d);
+
+  char here[PATH_MAX], same[PATH_MAX];
+  SHOW(getwd(here) == here && getcwd(same, sizeof same) == same && std::strcmp(here, same) == 0);
+}
+
+void flags() {
+  struct stat s {};
+  struct statx x {};
+  constexpr int bad = 0x4000000;
+  SHOW(fstatat(AT_FDCWD, "text", &s, bad));
+  SHOW(statx(AT_FDCWD, "text", bad, 0, &x));
+  SHOW(statx(AT_FDCWD, "text", 0, STATX__RESERVED, &x));
+  SHOW(faccessat(AT_FDCWD, "text", F_OK, bad));
+  SHOW(fchownat(AT_FDCWD, "text", getuid(), getgid(), bad));
+  SHOW(utimensat(AT_FDCWD, "text", nullptr, bad));
+  SHOW(linkat(AT_FDCWD, "text", AT_FDCWD, "other", bad));
+  SHOW(access("other", F_OK));
+  const timespec times[] = {{1, 0}, {2, 1'000'000'000}};
+  SHOW(utimensat(AT_FDCWD, "text", times, 0));
+  SHOW(lgetxattr("none", "user.a", nullptr, 0));
+  SHOW(setxattr("none", "user.a", "", 0, 0));
+  SHOW(listxattr("none", nullptr, 0));
+  SHOW(ftok("none", 1));
+  SHOW(ftok("text", 1) == ftok("./text", 257) && ftok("text", 1) != ftok(".", 1));
+  SHOW(removexattr("text/x", "user.a"));
+}
+
+void descriptors() {
+  void* volatile nowhere = nullptr;  // volatile: the compiler warns of a null pointer that it knows
+  const int fd = open("text", O_RDWR);
+  SHOW(fcntl(fd, F_GETOWN));
+  SHOW(fcntl(fd, F_SETOWN, getpid()));
+  SHOW(fcntl(fd, F_GETSIG));
+  SHOW(fcntl(fd, F_GETLEASE) == F_UNLCK);
+  SHOW(fcntl(fd, F_GETPIPE_SZ));
+  SHOW(fcntl(fd, 9999));
+  SHOW(ioctl(fd, TCGETS, nullptr));
+  SHOW(read(fd, nowhere, 10));
+  SHOW(pread(fd, nowhere, 10, 0));
+  SHOW(write(fd, nowhere, 10));
+  SHOW(pwrite(fd, nowhere, 10, 0));
+  close(fd);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2 || chdir(argv[1]) != 0) return 2;
+  formatted();
+  holes();
+  modes();
+  listings();
+  flags();
+  descriptors();
+  return 0;
+}
