@@ -136,8 +136,8 @@ typedef union LCI_data_t {
 } LCI_data_t;
 
 /* A completed communication. flag: LCI_OK, or LCI_ERR_FATAL if it has failed (or a message was truncated). rank: the
- * peer. For a put by a peer, data is the received data, and user_context is NULL; for an iovec whose target the peer has
- * named, data has the piggy-back buffer and the number of long buffers, but lbuffers is NULL. */
+ * peer. For a put by a peer, data is the received data, and user_context is NULL; for an iovec whose target the peer
+ * has named, data has the piggy-back buffer and the number of long buffers, but lbuffers is NULL. */
 typedef struct LCI_request_t {
   LCI_error_t flag;
   int rank;

@@ -108,8 +108,8 @@ LCT_API void LCT_Log_flush(LCT_log_ctx_t ctx);
  * LCT_LOG_LEVEL, LCT_LOG_OUTFILE, LCT_LOG_WHITELIST and LCT_LOG_BLACKLIST. */
 extern LCT_API LCT_log_ctx_t LCT_log_ctx_default;
 
-/* `...` is a format of printf and its arguments. LCT_DBG_Assert, LCT_DBG_Log and LCT_DBG_Warn do the same if the program
- * defines LCT_DEBUG before it includes this, else nothing. */
+/* `...` is a format of printf and its arguments. LCT_DBG_Assert, LCT_DBG_Log and LCT_DBG_Warn do the same if the
+ * program defines LCT_DEBUG before it includes this, else nothing. */
 #define LCT_Assert(ctx, expr, ...)                                                                               \
   do {                                                                                                           \
     if (LCT_unlikely(!(expr))) LCT_Report_false_assert((ctx), #expr, __FILE__, __func__, __LINE__, __VA_ARGS__); \

@@ -40,8 +40,8 @@ class address_exchange {
   /// Makes all offers available to all ranks: one fence; none if nothing was offered.
   /// Without memory it throws before the fence, which the other ranks wait in, and can be called again.
   virtual void publish() = 0;
-  /// Forgets all offers that are not published: what they were made for could not be made. An offer's number must be the
-  /// same at all ranks.
+  /// Forgets all offers that are not published: what they were made for could not be made. An offer's number must be
+  /// the same at all ranks.
   virtual void withdraw() {}
   /// What `rank` has offered, after publish(). The first read asks the launcher, which may take as long as an exchange
   /// of messages on this host. Throws bootstrap_error.

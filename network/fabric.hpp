@@ -150,8 +150,8 @@ class device {
   virtual errorcode_t post(const net_op& op) = 0;
 
   /// The most frequent send, by its arguments alone: `head`, then `size` bytes of `payload`; both may be reused on
-  /// return. Together they are at most max_inject_to(peer) bytes. As post(), but never returns `posted`. The default calls
-  /// post().
+  /// return. Together they are at most max_inject_to(peer) bytes. As post(), but never returns `posted`. The default
+  /// calls post().
   virtual errorcode_t inject(int peer, message_head head, const void* payload, size_t size);
 
   /// The largest send with `inject` to this peer, as far as is known now: `max_inject` or more. Thread-safe.

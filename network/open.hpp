@@ -17,8 +17,8 @@ struct opened {
   std::unique_ptr<context> net;
 };
 
-/// Collective. `outside`: with peers outside of the job, also on other hosts. Throws invalid_argument_error if no network
-/// connects the ranks.
+/// Collective. `outside`: with peers outside of the job, also on other hosts. Throws invalid_argument_error if no
+/// network connects the ranks.
 opened open_network(address_exchange& exchange, const net_context_attr_t& attr, bool outside);
 
 }  // namespace lci::network

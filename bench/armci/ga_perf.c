@@ -1,5 +1,5 @@
-/* Measures Global Arrays over any ARMCI: the product of matrices, and transfers of random patches. Two processes or more.
- * Rank 0 prints a line for each figure: its name, the median of some rounds, a unit. */
+/* Measures Global Arrays over any ARMCI: the product of matrices, and transfers of random patches. Two processes or
+ * more. Rank 0 prints a line for each figure: its name, the median of some rounds, a unit. */
 #include <ga.h>
 #include <macdecls.h>
 #include <mpi.h>

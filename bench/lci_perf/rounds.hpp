@@ -12,8 +12,8 @@ namespace lci_perf {
 /// Calls `round(n)`, which moves n messages and returns the seconds that took. First warms up: unless o.iterations sets
 /// n, doubles it until a round is long enough to choose the final n. Such a round is repeated, since the first ones may
 /// take long for other reasons than n: memory is touched for the first time, or another process disturbs them. Then
-/// calls `before_measured()`, once, and measures o.rounds rounds. Returns the seconds of the measured rounds, and their n through `messages`. n is a multiple of
-/// `step`, and at least that.
+/// calls `before_measured()`, once, and measures o.rounds rounds. Returns the seconds of the measured rounds, and their
+/// n through `messages`. n is a multiple of `step`, and at least that.
 template <class Round, class BeforeMeasured>
 std::vector<double> measure(const options& o, uint64_t step, uint64_t* messages, Round round,
                             BeforeMeasured before_measured) {

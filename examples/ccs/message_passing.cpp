@@ -48,8 +48,8 @@ void ring(mp::library& messages, int me, int n) {
   }
 }
 
-/// Every process sends to node 0, which receives in the order of arrival. The others wait until node 0 has all messages,
-/// as its receives would also match what they send afterwards.
+/// Every process sends to node 0, which receives in the order of arrival. The others wait until node 0 has all
+/// messages, as its receives would also match what they send afterwards.
 void any_source(mp::library& messages, int me, int n) {
   constexpr int each = 100, all_received = 999;
   if (me != 0) {

@@ -1,5 +1,5 @@
-// A library of message passing over CCS: sends and receives of described data, matched by source and tag. Short messages
-// carry their data; of longer ones the receiver gets it (rendezvous). For one thread.
+// A library of message passing over CCS: sends and receives of described data, matched by source and tag. Short
+// messages carry their data; of longer ones the receiver gets it (rendezvous). For one thread.
 #pragma once
 
 #include <ccs.h>

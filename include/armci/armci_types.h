@@ -58,7 +58,8 @@ typedef struct armci_group {
   int reserved[3];
 } ARMCI_Group;
 
-/* Memory of ARMCI_Memget: its address at its creator, that of ARMCI_Memat at the creator, its bytes, its creator's rank. */
+/* Memory of ARMCI_Memget: its address at its creator, that of ARMCI_Memat at the creator, its bytes, its creator's
+ * rank. */
 typedef struct {
   char* armci_addr;
   char* addr;

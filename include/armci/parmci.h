@@ -1,4 +1,5 @@
-/* Second names of ARMCI's functions, by which a program calls them that has a function of its own with the first one. */
+/* Second names of ARMCI's functions, by which a program calls them that has a function of its own with the first
+ * one. */
 #ifndef PARMCI_H
 #define PARMCI_H
 

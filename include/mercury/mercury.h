@@ -21,9 +21,9 @@ HG_EXPORT const char* HG_Error_to_string(hg_return_t errnum);
  * with the class, unless the program has called it before. */
 HG_EXPORT hg_return_t HG_Init(na_class_t* na_class);
 /* Finalizes HG. Waits until answers have been sent; drops the results of incomplete calls; finalizes transfers if they
- * use the same class. If calls have not been answered or operations of the network have not completed after ten seconds,
- * returns HG_FAIL and prints which; HG remains initialized, so that the program can call HG_Finalize() again. Handles of
- * answered calls that are not freed within half a second are only reported. */
+ * use the same class. If calls have not been answered or operations of the network have not completed after ten
+ * seconds, returns HG_FAIL and prints which; HG remains initialized, so that the program can call HG_Finalize() again.
+ * Handles of answered calls that are not freed within half a second are only reported. */
 HG_EXPORT hg_return_t HG_Finalize(void);
 /* Sets *flag to whether HG is initialized, and *na_class to its class. na_class may be NULL. */
 HG_EXPORT hg_return_t HG_Initialized(hg_bool_t* flag, na_class_t** na_class);

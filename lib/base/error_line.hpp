@@ -24,7 +24,8 @@ inline constinit line_limit error_lines;
 
 /// Prints "LIBRARY: FUNCTION: TEXT", at most a KiB of it, with one write, as ranks share a terminal. If that fails, for
 /// example because standard error is closed, nothing is printed. Beyond the limit
-/// `error_lines` nothing is printed either, since a peer may cause such errors without end. Allocates nothing. Thread-safe.
+/// `error_lines` nothing is printed either, since a peer may cause such errors without end. Allocates nothing.
+/// Thread-safe.
 inline void print_error_line(const char* library, const char* function, const char* format,
                              va_list arguments) noexcept {
   const int64_t left_out = error_lines.next();

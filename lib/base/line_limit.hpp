@@ -14,8 +14,8 @@ class line_limit {
   static constexpr int64_t at_once = 1000;
   static constexpr std::chrono::nanoseconds interval = std::chrono::seconds(1);
 
-  /// Asks for permission to print a line. Returns -1 if it must be left out, else the number of lines that were left out
-  /// since the last permission.
+  /// Asks for permission to print a line. Returns -1 if it must be left out, else the number of lines that were left
+  /// out since the last permission.
   int64_t next(std::chrono::steady_clock::time_point when = std::chrono::steady_clock::now()) noexcept {
     const int64_t now = when.time_since_epoch().count();
     // When the line before would have been printed if there were one line per interval.

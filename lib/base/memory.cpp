@@ -33,8 +33,8 @@ resource_error lost_message(const char* what, int peer, size_t size) {
 
 void keep_freed_blocks(size_t size) {
   // glibc raises its thresholds to the size of the largest mapped block that was freed, up to 32 MiB with the block's
-  // header, unless they were set. So we free one, whose pages are never touched; a call of mallopt() would override what
-  // the program has set, and end that growth.
+  // header, unless they were set. So we free one, whose pages are never touched; a call of mallopt() would override
+  // what the program has set, and end that growth.
   constexpr size_t largest = (size_t{32} << 20) - (64 << 10);
   void* volatile block = std::malloc(std::min(size, largest));  // volatile: the compiler may not remove both calls
   std::free(block);

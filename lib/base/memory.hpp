@@ -20,9 +20,9 @@ namespace lci {
 /// The error for a message of kind `what` that has arrived and can't be stored.
 LCI_COLD resource_error lost_message(const char* what, int peer, size_t size);
 
-/// Has glibc's malloc keep freed blocks of up to `size` bytes (at most 32 MiB), and twice as much free memory, instead of
-/// returning them to the system. Does nothing with other implementations, or if the program has set the thresholds of
-/// malloc. For the whole process.
+/// Has glibc's malloc keep freed blocks of up to `size` bytes (at most 32 MiB), and twice as much free memory, instead
+/// of returning them to the system. Does nothing with other implementations, or if the program has set the thresholds
+/// of malloc. For the whole process.
 void keep_freed_blocks(size_t size);
 
 /// Calls f(), and translates std::bad_alloc to resource_error.

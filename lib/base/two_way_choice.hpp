@@ -6,11 +6,11 @@
 namespace lci {
 
 /// Chooses between two ways of doing similar actions, such as copies of about the same size. One of them is the present
-/// way. From time to time there is a trial: the caller does `run` actions the present way, then `run` the other way, and
-/// this class compares the total times of the two runs. That is repeated until the other way has been faster `needed`
-/// times, and becomes the present way, or slower `most_lost` times, and is not used until the next trial. So a single
-/// interrupted action can't decide a trial, a way that is always slower costs 12 of `longest_cycle` actions, and later
-/// trials notice when conditions change, for example when the thread moves to another core. Not thread-safe.
+/// way. From time to time there is a trial: the caller does `run` actions the present way, then `run` the other way,
+/// and this class compares the total times of the two runs. That is repeated until the other way has been faster
+/// `needed` times, and becomes the present way, or slower `most_lost` times, and is not used until the next trial. So a
+/// single interrupted action can't decide a trial, a way that is always slower costs 12 of `longest_cycle` actions, and
+/// later trials notice when conditions change, for example when the thread moves to another core. Not thread-safe.
 class two_way_choice {
  public:
   /// `run`: actions of a run. `uncounted`: the first ones of them, which are not timed, as the caches still are in the
@@ -19,8 +19,8 @@ class two_way_choice {
   static constexpr uint8_t needed = 6, most_lost = 3;
   /// A trial is abandoned after this many calls of took_unknown().
   static constexpr uint8_t most_unknown = 16;
-  /// Number of actions between the starts of two trials: `first_cycle` after the first trial, then four times as many each
-  /// time, up to `longest_cycle`.
+  /// Number of actions between the starts of two trials: `first_cycle` after the first trial, then four times as many
+  /// each time, up to `longest_cycle`.
   static constexpr uint32_t first_cycle = 256, longest_cycle = 4096;
 
   /// Call before each action. Returns true if the caller should do it the second way, false for the first way, which is

@@ -60,9 +60,9 @@ void warn_of_one_rank(const std::string& list, bool names_file) {
   if (!why.empty()) log_warning(std::string(list_variable) + "=" + list + why + ": this process is a job of one rank");
 }
 
-/// Tries the bootstraps that LCT_PMI_BACKEND lists, in their order, and returns the first one that works. It skips those
-/// for which the launcher has set no variables. Others may fail: a launcher may set the variables of PMI-2 and speak PMI-1
-/// only, or the library of a protocol may not be installed.
+/// Tries the bootstraps that LCT_PMI_BACKEND lists, in their order, and returns the first one that works. It skips
+/// those for which the launcher has set no variables. Others may fail: a launcher may set the variables of PMI-2 and
+/// speak PMI-1 only, or the library of a protocol may not be installed.
 std::unique_ptr<bootstrap> create_first_of(const std::string& list) {
   std::vector<const bootstrap_kind*> kinds;
   for (size_t at = 0; at <= list.size();) {

@@ -12,7 +12,8 @@ namespace lci::network {
 /// Does a part of some work, and returns whether any of it is left. Must not throw, and must not use the bootstrap.
 using work_of_waits = bool (*)();
 
-/// While such an object exists, each wait of its thread for the launcher calls the function that the object was made with.
+/// While such an object exists, each wait of its thread for the launcher calls the function that the object was made
+/// with.
 class works_meanwhile {
  public:
   explicit works_meanwhile(work_of_waits work);
@@ -21,8 +22,8 @@ class works_meanwhile {
   works_meanwhile& operator=(const works_meanwhile&) = delete;
 };
 
-/// Calls that function, if there is one, and returns its result. A wait for the launcher calls this before it sleeps, and
-/// sleeps at most `longest_nap` at a time as long as the result is true.
+/// Calls that function, if there is one, and returns its result. A wait for the launcher calls this before it sleeps,
+/// and sleeps at most `longest_nap` at a time as long as the result is true.
 bool work_meanwhile();
 constexpr auto longest_nap = std::chrono::milliseconds(1);
 

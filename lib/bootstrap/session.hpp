@@ -29,8 +29,8 @@ class session {
     size_ = size;
   }
 
-  /// Allows another session after one that failed to begin: a launcher that refuses a protocol has answered the request,
-  /// so the next answer belongs to the next request.
+  /// Allows another session after one that failed to begin: a launcher that refuses a protocol has answered the
+  /// request, so the next answer belongs to the next request.
   static void allow_another() { failure().clear(); }
 
   bool usable() const { return mine() && !broken_; }
@@ -42,8 +42,8 @@ class session {
   void begin_exchange() { in_exchange_ = true; }
   void end_exchange() { in_exchange_ = false; }
 
-  /// Runs one operation. A bootstrap_error in it breaks the session, and so does any exception within an exchange, since
-  /// the next exchange would read the unread rest of this one as its own answer.
+  /// Runs one operation. A bootstrap_error in it breaks the session, and so does any exception within an exchange,
+  /// since the next exchange would read the unread rest of this one as its own answer.
   template <class F>
   void run(const char* operation, F&& body) {
     const std::string who = std::string(kind_) + " bootstrap (" + where_ + ", rank " + known(rank_) + " of " +

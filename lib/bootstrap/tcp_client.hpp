@@ -37,8 +37,8 @@ class client {
   void expect_abort() { expecting_abort_.store(true, std::memory_order_relaxed); }
 
  private:
-  /// Runs in the client's thread. `over` and `no_memory` are texts for errors: that the connection has ended, and that it
-  /// has ended because this process has no memory.
+  /// Runs in the client's thread. `over` and `no_memory` are texts for errors: that the connection has ended, and that
+  /// it has ended because this process has no memory.
   void read_all(std::string over, std::string no_memory);
   /// Reads until the connection ends; adds the reason to `over`.
   void read_frames(std::string& over);

@@ -130,7 +130,8 @@ struct reduction {
   size_t item_size;
   reduce_op_t op;
   size_t bytes() const { return count * item_size; }
-  /// Combines n items. A function must not be called for items without bytes: it would access memory that no buffer has.
+  /// Combines n items. A function must not be called for items without bytes: it would access memory that no buffer
+  /// has.
   void combine(const void* left, const void* right, void* to, size_t n) const {
     if (n > 0 && item_size > 0) op(left, right, to, n);
   }

@@ -4,8 +4,8 @@
 // A user enters (C1), then checks whether the end has begun (C2). The thread that ends stores that the end has begun
 // (C3), executes a barrier on all threads of the process (C4), then waits until nobody is inside (C5). If a user's C2
 // comes after its part of the barrier, it sees C3. If C2 came before, then so did C1, and C5 sees it. Only the compiler
-// is kept from exchanging C1 and C2. The first thread that enters twice in a row becomes the owner, for ever. The others
-// count by read-modify-writes, which need no barrier.
+// is kept from exchanging C1 and C2. The first thread that enters twice in a row becomes the owner, for ever. The
+// others count by read-modify-writes, which need no barrier.
 #pragma once
 
 #include <atomic>

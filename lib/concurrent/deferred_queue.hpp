@@ -9,7 +9,8 @@
 
 namespace lci {
 
-/// Base of work that may be deferred. It contains its link in the list, so deferring it needs no memory and never fails.
+/// Base of work that may be deferred. It contains its link in the list, so deferring it needs no memory and never
+/// fails.
 struct deferred_task {
   /// Does the work, or pushes the task again. True if there was progress. May delete the task.
   bool (*run)(deferred_task* self);
@@ -18,8 +19,8 @@ struct deferred_task {
   explicit deferred_task(bool (*f)(deferred_task*)) : run(f) {}
 };
 
-/// A list of tasks. The caller of push() owns the task and keeps it alive until it has run; it must not push a task that
-/// is in a list. Thread-safe. Usually empty, so callers of run() check `count` first.
+/// A list of tasks. The caller of push() owns the task and keeps it alive until it has run; it must not push a task
+/// that is in a list. Thread-safe. Usually empty, so callers of run() check `count` first.
 class deferred_queue {
  public:
   void push(deferred_task* t) {

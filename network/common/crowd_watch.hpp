@@ -24,8 +24,8 @@ class crowd_watch {
 
   /// Whether the caller must call look() after its poll number `polls` of those without a result.
   bool is_due(uint32_t polls) const { return (polls & mask_.load(std::memory_order_relaxed)) == 0; }
-  /// `in_a_row`: how many of the last polls were without a result. After fewer than `crowded` the thread does not yield:
-  /// it may be in the middle of an exchange of messages with a thread that has a processor.
+  /// `in_a_row`: how many of the last polls were without a result. After fewer than `crowded` the thread does not
+  /// yield: it may be in the middle of an exchange of messages with a thread that has a processor.
   void look(uint32_t polls, uint32_t in_a_row) {
     if (mask_.load(std::memory_order_relaxed) == crowded - 1 && in_a_row >= crowded) measured_yield::yield();
     if (polls % measured == 0) mask_.store((was_preempted() ? crowded : usual) - 1, std::memory_order_relaxed);

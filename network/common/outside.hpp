@@ -23,8 +23,8 @@ class outside_context : public context {
   std::unique_ptr<device> create_device(const device_attr_t&, size_t eager_size) final {
     return create_outside_device(eager_size);
   }
-  /// The address of this runtime in shared memory, for peers of the same host. Empty: none. Called once, before the first
-  /// device is made.
+  /// The address of this runtime in shared memory, for peers of the same host. Empty: none. Called once, before the
+  /// first device is made.
   virtual void set_near_address(const std::string& address) = 0;
   /// As connect(), but not by shared memory, although the peer may be on this host.
   virtual int connect_far(const std::string& address) = 0;

@@ -12,8 +12,8 @@ namespace lci::network::ibv {
 namespace {
 
 // A packet that is not acknowledged is retransmitted after 4.096 us * 2^18 = 1.07 s (cards may take up to four times
-// that), 7 times: a dead peer is detected after some 8 seconds. With 268 ms Soft-RoCE in an emulated guest retransmitted
-// what was only slow, thousands of operations under way, and its queue pair failed now and then.
+// that), 7 times: a dead peer is detected after some 8 seconds. With 268 ms Soft-RoCE in an emulated guest
+// retransmitted what was only slow, thousands of operations under way, and its queue pair failed now and then.
 constexpr uint8_t ack_timeout = 18;
 constexpr uint8_t ack_retries = 7;
 // If a live peer has no receive buffer, retry every 0.12 ms without limit, as it may be computing.

@@ -24,8 +24,8 @@
 
 namespace lci::network::ofi {
 
-/// Thread-safe: the provider locks as it needs to (FI_THREAD_SAFE). It holds its lock for long, so one of ours an endpoint
-/// is tried before it: a thread that does not get it returns `retry_lock` and may do other work. The attribute
+/// Thread-safe: the provider locks as it needs to (FI_THREAD_SAFE). It holds its lock for long, so one of ours an
+/// endpoint is tried before it: a thread that does not get it returns `retry_lock` and may do other work. The attribute
 /// `ofi_lock_mode` chooses other locks, or none.
 class device final : public remote_device, public bundling_device {
  public:

@@ -11,8 +11,8 @@ namespace lci::network::ofi {
 
 namespace {
 
-/// By then the liveness connection has reported that the peer's process has died, that its host does not answer, or that
-/// it has freed its device.
+/// By then the liveness connection has reported that the peer's process has died, that its host does not answer, or
+/// that it has freed its device.
 constexpr std::chrono::seconds longest_suspicion{2};
 
 constexpr uint64_t posts_and_polls = LCI_NET_TRYLOCK_SEND | LCI_NET_TRYLOCK_RECV | LCI_NET_TRYLOCK_POLL;

@@ -12,8 +12,8 @@
 namespace lci::network::routed {
 
 /// Ranks, and peers outside of the job to which there is shared memory, use the job's network (`near`); other peers
-/// outside of the job use `far`. Both take ids from one book. Made only for runtimes with such ids. As thread-safe as its
-/// parts.
+/// outside of the job use `far`. Both take ids from one book. Made only for runtimes with such ids. As thread-safe as
+/// its parts.
 class with_outside final : public network::context {
  public:
   with_outside(std::unique_ptr<network::context> near, std::unique_ptr<outside_context> far)

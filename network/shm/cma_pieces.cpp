@@ -1,9 +1,9 @@
 // Puts and gets of many pieces by few calls of the kernel.
 //
-// A call has a list of local segments and one of remote ranges, and each entry costs the kernel time: a segment about as
-// much as to copy `segment_cost` bytes, a range, whose pages it looks up, as much as `range_cost` bytes. So small pieces
-// that are adjacent at the peer move through a buffer, which is one segment. A get also reads small gaps between pieces:
-// they lie in pages that the pieces touch, and their bytes are discarded.
+// A call has a list of local segments and one of remote ranges, and each entry costs the kernel time: a segment about
+// as much as to copy `segment_cost` bytes, a range, whose pages it looks up, as much as `range_cost` bytes. So small
+// pieces that are adjacent at the peer move through a buffer, which is one segment. A get also reads small gaps between
+// pieces: they lie in pages that the pieces touch, and their bytes are discarded.
 #include <sys/uio.h>
 
 #include <algorithm>

@@ -20,9 +20,9 @@ namespace {
 
 constexpr uint64_t watch_interval_ms = 100;
 
-// What a packet holds, times this, goes through a ring in any case: two copies, one after the other, take less time than
-// the round trips of a rendezvous. Larger messages do so where that is measured to be faster (core::protocol_table). The
-// smallest ring has room for two such messages of the default packet size.
+// What a packet holds, times this, goes through a ring in any case: two copies, one after the other, take less time
+// than the round trips of a rendezvous. Larger messages do so where that is measured to be faster
+// (core::protocol_table). The smallest ring has room for two such messages of the default packet size.
 constexpr size_t most_packets = 3;
 
 /// The ranks presumed to be on this host. If that is wrong, it only changes whose addresses are read at once.

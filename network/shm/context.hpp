@@ -32,8 +32,8 @@ class context final : public network::context {
   /// consecutive.
   void settle(acquaintance how) override;
 
-  /// Of a device whose packets hold `eager_size` bytes. A message is contiguous in its ring, wherever that has room, so it
-  /// takes at most half of it.
+  /// Of a device whose packets hold `eager_size` bytes. A message is contiguous in its ring, wherever that has room, so
+  /// it takes at most half of it.
   size_t largest_message(size_t eager_size) const;
   /// Half of a ring at that rank; 0: its segment is not mapped yet, or it is an external peer.
   size_t half_ring_at(int peer) const {

@@ -13,11 +13,12 @@
 
 namespace lci::network::shm {
 
-/// Prefetching saves time on some processors and costs time on others, so a sender tries both. It does so where it waits
-/// for answers: where it has polled at least once without finding a message since its previous send. There it measures the
-/// time from one send to the next, with and without prefetching, separately for each power of two of the message size. If
-/// the program computes between sends, the result is arbitrary, but prefetching matters little then. A sender that does
-/// not wait (a stream) always prefetches: the time between its sends does not show how fast the stream is as a whole.
+/// Prefetching saves time on some processors and costs time on others, so a sender tries both. It does so where it
+/// waits for answers: where it has polled at least once without finding a message since its previous send. There it
+/// measures the time from one send to the next, with and without prefetching, separately for each power of two of the
+/// message size. If the program computes between sends, the result is arbitrary, but prefetching matters little then. A
+/// sender that does not wait (a stream) always prefetches: the time between its sends does not show how fast the stream
+/// is as a whole.
 ///
 /// Used by one thread at a time. `ticks` is the clock, which tests replace.
 template <uint64_t (*ticks)()>
@@ -27,8 +28,8 @@ class fetch_choice_by {
   /// sender always prefetches.
   static constexpr size_t fewest = 1024;
 
-  /// Call after each send of a message that takes `room` bytes of the ring, at least `fewest`. `idle_polls`: how many polls
-  /// of the sender's device have found nothing so far. Returns whether to prefetch for the next message.
+  /// Call after each send of a message that takes `room` bytes of the ring, at least `fewest`. `idle_polls`: how many
+  /// polls of the sender's device have found nothing so far. Returns whether to prefetch for the next message.
   bool fetches(size_t room, uint32_t idle_polls) {
     const bool streams = idle_polls == idle_polls_before_;
     idle_polls_before_ = idle_polls;
@@ -45,8 +46,8 @@ class fetch_choice_by {
   }
 
  private:
-  /// Called at the send after the measured one. `its`: the choice for that later send; null in a stream. The time counts
-  /// only if both sends use the same choice.
+  /// Called at the send after the measured one. `its`: the choice for that later send; null in a stream. The time
+  /// counts only if both sends use the same choice.
   void end_measurement(const two_way_choice* its) {
     if (measured_ == its)
       measured_->took(static_cast<float>(ticks() - since_));

@@ -174,8 +174,8 @@ class alignas(cache_line) in_lane {
   bool own_;    // never changes: only lanes of peers outside of the job are assigned to other senders
 };
 
-/// Copies a message of several lines, which hold a word each, to one piece of memory, and passes that to on_message(). Not
-/// inlined into drain(), whose stack frame would grow by that memory.
+/// Copies a message of several lines, which hold a word each, to one piece of memory, and passes that to on_message().
+/// Not inlined into drain(), whose stack frame would grow by that memory.
 template <class OnMessage>
 LCI_NOINLINE void deliver_lines(int source, slot_view slot, size_t size, OnMessage& on_message) {
   alignas(16) std::byte whole[slot_word::widest];

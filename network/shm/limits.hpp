@@ -10,8 +10,8 @@ namespace lci::network::shm {
 /// and which `ulimit -f` allows for a file.
 size_t within_limits(size_t wanted, int ranks_of_host);
 
-/// Returns the size of the largest file that the process may make; SIZE_MAX if it has no limit. The system would send it
-/// SIGXFSZ for a larger one.
+/// Returns the size of the largest file that the process may make; SIZE_MAX if it has no limit. The system would send
+/// it SIGXFSZ for a larger one.
 size_t largest_file();
 
 }  // namespace lci::network::shm

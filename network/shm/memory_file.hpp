@@ -18,8 +18,8 @@ class shortage_error final : public resource_error {
 class mapping {
  public:
   mapping() = default;
-  /// Throws shortage_error, or another resource_error; the message names `attribute` as the remedy. The caller still owns fd.
-  /// `wish`: where to map it, if that is free.
+  /// Throws shortage_error, or another resource_error; the message names `attribute` as the remedy. The caller still
+  /// owns fd. `wish`: where to map it, if that is free.
   mapping(int fd, size_t size, const char* attribute, uint64_t wish = 0);
   ~mapping();
   mapping(mapping&& other) noexcept { *this = static_cast<mapping&&>(other); }

@@ -130,8 +130,8 @@ class alignas(cache_line) out_lane {
     publish(at, slot_word::immediate | sizeof imm);
   }
 
-  /// A message through the byte ring. False if that has no space. `idle_polls`: how many polls of the sending device have
-  /// found nothing so far.
+  /// A message through the byte ring. False if that has no space. `idle_polls`: how many polls of the sending device
+  /// have found nothing so far.
   bool push_large(const void* a, size_t a_size, const void* b, size_t b_size, const std::atomic<uint32_t>& idle_polls) {
     const size_t size = a_size + b_size;
     const size_t room = (size + cache_line - 1) / cache_line * cache_line;
@@ -218,8 +218,8 @@ class alignas(cache_line) out_lane {
 
   uint64_t data_limit() const { return data_head_ + data_size_; }
 
-  /// The limit of tail_: leaves space for the largest message in slots, and for those that are skipped before it: the rest
-  /// of a line, and lines at the end of the ring that are too few for the message.
+  /// The limit of tail_: leaves space for the largest message in slots, and for those that are skipped before it: the
+  /// rest of a line, and lines at the end of the ring that are too few for the message.
   uint64_t limit(uint64_t head) const {
     constexpr uint64_t needed = 1 + 2 * (slot_word::most_lines - 1) + 2 * slot_word::most_lines;
     return head + slots_.n_slots() - (needed - 1);

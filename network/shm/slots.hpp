@@ -23,8 +23,8 @@ constexpr size_t slot_size = cache_line / 2;
 
 /// The word of a full slot. High half: size and flags.
 struct slot_word {
-  // Payload bytes of a message in one slot, in a line, and in as many lines as one takes. In more lines, messages of 200
-  // bytes were slower than through the byte ring.
+  // Payload bytes of a message in one slot, in a line, and in as many lines as one takes. In more lines, messages of
+  // 200 bytes were slower than through the byte ring.
   static constexpr size_t narrow = slot_size - sizeof(uint64_t);
   static constexpr size_t wide = cache_line - sizeof(uint64_t);
   static constexpr size_t most_lines = 3;
@@ -33,8 +33,8 @@ struct slot_word {
   static constexpr uint32_t in_ring = 1u << 31;     // a ring_reference: the message is in the byte ring
   static constexpr uint32_t immediate = 1u << 30;   // immediate data of a put
   static constexpr uint32_t takes_line = 1u << 29;  // a message of more than `narrow` bytes
-  // There is no message in this slot: the sender has skipped it, as the next message needs whole lines, or the slot begins
-  // the second or third line of a message. With takes_line, the sender has skipped the whole line.
+  // There is no message in this slot: the sender has skipped it, as the next message needs whole lines, or the slot
+  // begins the second or third line of a message. With takes_line, the sender has skipped the whole line.
   static constexpr uint32_t skipped = 1u << 28;
   static constexpr uint32_t size_mask = skipped - 1;
 

@@ -29,8 +29,8 @@ socket_handle made_epoll() {
   return made;
 }
 
-// What a packet holds, times this, goes at once: the system buffers it. More waits for a rendezvous, so that the receiver
-// reads it straight to its place; that takes less time from four packets on, and one round trip more.
+// What a packet holds, times this, goes at once: the system buffers it. More waits for a rendezvous, so that the
+// receiver reads it straight to its place; that takes less time from four packets on, and one round trip more.
 constexpr size_t most_packets = 2;
 
 size_t largest_message_of(size_t eager_size) { return std::min(most_packets * eager_size, largest_content); }

@@ -1,4 +1,5 @@
-// The messages that two devices exchange before the first frame. The sender has not authenticated yet, so nothing is trusted.
+// The messages that two devices exchange before the first frame. The sender has not authenticated yet, so nothing is
+// trusted.
 #pragma once
 
 #include <array>

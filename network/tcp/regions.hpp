@@ -20,8 +20,8 @@ class region_table {
   void remove(uint64_t key);
   /// Makes find() refuse writes to the range.
   void make_read_only(uint64_t key);
-  /// Returns the address if all of [address, address + size) is registered under the key, and peers may do this with it;
-  /// else null. In the checking mode also null if the range is no longer mapped.
+  /// Returns the address if all of [address, address + size) is registered under the key, and peers may do this with
+  /// it; else null. In the checking mode also null if the range is no longer mapped.
   std::byte* find(uint64_t key, uint64_t address, uint64_t size, bool writes);
 
  private:

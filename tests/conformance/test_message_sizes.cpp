@@ -1,6 +1,6 @@
-// Ranks send messages of all sizes to their neighbours, several at a time, in both directions. The sizes include those at
-// which the protocol changes, and those that fit exactly into a packet or a ring, or exceed it. One variant of the suite
-// gives the ranks rings of different sizes.
+// Ranks send messages of all sizes to their neighbours, several at a time, in both directions. The sizes include those
+// at which the protocol changes, and those that fit exactly into a packet or a ring, or exceed it. One variant of the
+// suite gives the ranks rings of different sizes.
 #include "tests/conformance/pattern.hpp"
 
 using namespace conf;

@@ -56,8 +56,8 @@ void exchange_during_fence(int rank) {
   report(rank, "through");
 }
 
-/// Rank 0 allocates a net context, which is collective, while messages to the last rank wait for room; the last rank does
-/// so once it has received them.
+/// Rank 0 allocates a net context, which is collective, while messages to the last rank wait for room; the last rank
+/// does so once it has received them.
 void fence_with_queued_messages(int rank) {
   const int last = lci::get_rank_n() - 1;
   char bytes[1024] = {};

@@ -1,5 +1,6 @@
 // If a process that uses the library forks, the child's calls are refused and have no effect on the parent. The child
-// may call exec(), _exit() and exit(), and starts anew by restart_after_fork(). Rank 0 forks; afterwards both ranks continue.
+// may call exec(), _exit() and exit(), and starts anew by restart_after_fork(). Rank 0 forks; afterwards both ranks
+// continue.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// A processor whose stores may pass later loads, as on x86, for models of what relies on process barriers: each fiber has
-// a buffer of stores, which reach memory later, in their order, unless the fiber executes a read-modify-write or a
+// A processor whose stores may pass later loads, as on x86, for models of what relies on process barriers: each fiber
+// has a buffer of stores, which reach memory later, in their order, unless the fiber executes a read-modify-write or a
 // process barrier.
 #pragma once
 

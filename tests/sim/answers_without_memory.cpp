@@ -1,5 +1,5 @@
-// A tcp device answers all puts and gets of its peer even if there is no memory at the first try: the peer waits for the
-// answers.
+// A tcp device answers all puts and gets of its peer even if there is no memory at the first try: the peer waits for
+// the answers.
 #include <catch2/catch.hpp>
 
 #include <new>

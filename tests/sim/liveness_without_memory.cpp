@@ -17,8 +17,8 @@ using sim_test::failing_memory;
 
 namespace {
 
-/// What rank 0 is told of the end of rank 1's process, whose last message is `notes`, if the allocation after `good` ones
-/// fails when it comes. Waits for the end for at most two seconds.
+/// What rank 0 is told of the end of rank 1's process, whose last message is `notes`, if the allocation after `good`
+/// ones fails when it comes. Waits for the end for at most two seconds.
 std::vector<liveness::departure> departures(const std::string& notes, long good) {
   tcp_test::two_ranks exchange;
   sockaddr_storage here = sockets::listening_address("127.0.0.1");

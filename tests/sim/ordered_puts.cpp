@@ -17,8 +17,8 @@ using word = uint32_t;
 
 constexpr size_t words = 3000;
 
-/// Two ranks in this thread. Rank 0 puts numbers that grow from put to put to random ranges of rank 1's memory, and sends
-/// messages between the puts.
+/// Two ranks in this thread. Rank 0 puts numbers that grow from put to put to random ranges of rank 1's memory, and
+/// sends messages between the puts.
 class ordered_job {
  public:
   ordered_job(uint64_t seed, bool ordered) : random_(seed), ordered_(ordered) {

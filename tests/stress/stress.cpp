@@ -1,5 +1,5 @@
-// Rounds of random traffic by four threads of each rank. Each case lasts LCI_TEST_STRESS_SECONDS (default: 2, or 4 with a
-// sanitizer, and ten times as many with --long).
+// Rounds of random traffic by four threads of each rank. Each case lasts LCI_TEST_STRESS_SECONDS (default: 2, or 4 with
+// a sanitizer, and ten times as many with --long).
 #include <chrono>
 #include <cstdlib>
 #include <iostream>

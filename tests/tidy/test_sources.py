@@ -32,6 +32,12 @@ class Sources(unittest.TestCase):
                 long[str(path)] = n
         self.assertEqual(long, {})
 
+    def test_lines_are_at_most_120_columns_wide(self):
+        """The formatter breaks code only, not comments."""
+        wide = [f"{p}:{i}" for p in tree.files(suffixes=tree.CPP)
+                for i, line in enumerate(tree.text(p).splitlines(), 1) if len(line) > 120]
+        self.assertEqual(wide, [])
+
     def test_pointers_are_not_compared_with_numbers(self):
         """Whether a pointer is an object's, detail::is_object() says."""
         comparison = re.compile(r"reinterpret_cast<uintptr_t>\([^()]*\)\s*(?:[<>]=?|[=!]=)\s*[1-9]")

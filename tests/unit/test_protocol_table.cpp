@@ -19,8 +19,8 @@ constexpr uint32_t eager_time = 1000;  // units of the clock
 uint32_t time_now = 0;
 uint32_t simulated_clock() { return time_now; }
 
-/// A sender on a machine where a message takes `eager_time` if it is eager, and `rendezvous_time` if not. Up to `window`
-/// messages are outstanding. Those by rendezvous complete at once, when the sender polls.
+/// A sender on a machine where a message takes `eager_time` if it is eager, and `rendezvous_time` if not. Up to
+/// `window` messages are outstanding. Those by rendezvous complete at once, when the sender polls.
 struct sender {
   explicit sender(uint32_t time, int messages = 1) : rendezvous_time(time), window(messages) { table.begin_at(first); }
 

@@ -1,6 +1,6 @@
 /* A program of MPI, for the subset over CCS and for an MPI: random derived types sent round a ring by every function,
- * packed and unpacked, gathered from any source, broadcast and reduced. Process 0 prints a checksum of the memory of each
- * process after each step, so that two runs can be compared.
+ * packed and unpacked, gathered from any source, broadcast and reduced. Process 0 prints a checksum of the memory of
+ * each process after each step, so that two runs can be compared.
  *
  *   lcirun -n 3 ccs_mpi_program [seed] [steps] */
 #include <mpi.h>

@@ -26,8 +26,8 @@ class remote_call {
 };
 
 /// The client. Connects if there is no connection or it is lost. Returns null if the server can't be reached, or in a
-/// child of vfork() if the parent is not connected. Clients are never freed, since files refer to them. To be called in a
-/// remote_call.
+/// child of vfork() if the parent is not connected. Clients are never freed, since files refer to them. To be called in
+/// a remote_call.
 io_server::client* current_client();
 /// Whether this process is connected; for a child of vfork(): whether its parent is.
 bool is_connected();

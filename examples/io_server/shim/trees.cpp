@@ -1,5 +1,5 @@
-// Functions of the C library that list folders and trees of folders by internal calls, which can't be replaced: scandir,
-// glob, ftw and nftw.
+// Functions of the C library that list folders and trees of folders by internal calls, which can't be replaced:
+// scandir, glob, ftw and nftw.
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,5 +1,5 @@
-// Wide characters on streams of remote files. The C library's functions refuse streams of fopencookie(), so these convert
-// to and from bytes.
+// Wide characters on streams of remote files. The C library's functions refuse streams of fopencookie(), so these
+// convert to and from bytes.
 #include <climits>
 #include <cstdarg>
 #include <cstdio>

@@ -51,8 +51,8 @@ void last_round(device& d, int& idle) {
   if (idle > 1000) d.net->wait(100);
 }
 
-/// Makes progress until backlog and deferred work are empty; `last`: also until the network has sent everything, so that
-/// the peers receive the close notification.
+/// Makes progress until backlog and deferred work are empty; `last`: also until the network has sent everything, so
+/// that the peers receive the close notification.
 void drain(device& d, bool last) {
   const auto over = [&] { return d.backlog.empty() && !d.lifetime.has_tasks() && (!last || d.net->flushed()); };
   // At the last only answers are left, to peers that may have ended themselves.
@@ -64,8 +64,8 @@ void drain(device& d, bool last) {
   }
 }
 
-/// Adds the peer to the set of peers that this device tells that it closes. If there is no memory, the peer is not told,
-/// and the operations that wait for its answer end without one.
+/// Adds the peer to the set of peers that this device tells that it closes. If there is no memory, the peer is not
+/// told, and the operations that wait for its answer end without one.
 void note_peer(std::set<int>& peers, int peer) {
   try {
     peers.insert(peer);

@@ -8,8 +8,8 @@
 
 namespace lci::core {
 
-/// Networks have send resources for each thread, so an endpoint has no state of its own. Owned by the program, or by the
-/// device if that allocated it. Immutable.
+/// Networks have send resources for each thread, so an endpoint has no state of its own. Owned by the program, or by
+/// the device if that allocated it. Immutable.
 class endpoint : public object_memory<endpoint, true> {
  public:
   explicit endpoint(device_t d, const endpoint_attr_t& a) : attr(a), device(d) {

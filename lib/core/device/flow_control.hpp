@@ -1,5 +1,5 @@
-// Flow control of sends without a posted receive: a device asks peers whose unexpected messages fill its memory to pause,
-// and pauses its own sends to peers that ask for it.
+// Flow control of sends without a posted receive: a device asks peers whose unexpected messages fill its memory to
+// pause, and pauses its own sends to peers that ask for it.
 #pragma once
 
 #include <atomic>

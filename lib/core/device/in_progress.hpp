@@ -1,4 +1,5 @@
-// What a thread knows of itself: whether it is inside progress() or a post, and how much it has sent since its progress.
+// What a thread knows of itself: whether it is inside progress() or a post, and how much it has sent since its
+// progress.
 #pragma once
 
 #include <cstdint>

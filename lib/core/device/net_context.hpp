@@ -12,7 +12,8 @@
 namespace lci::core {
 
 /// Owns the network's context and the heap of the memory that peers of the host share. Devices made from it must be
-/// freed before it. Thread-safe: immutable after allocation except the atomic members and the heap, which is thread-safe.
+/// freed before it. Thread-safe: immutable after allocation except the atomic members and the heap, which is
+/// thread-safe.
 class net_context : public object_memory<net_context, true> {
  public:
   net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n, int rank, int n_ranks)
@@ -25,8 +26,8 @@ class net_context : public object_memory<net_context, true> {
     if (now != attr_backend_t::none && now != attr.backend) attr.backend = now;
   }
 
-  /// Bytes: the least that the process has grown by while a device was allocated, since other threads allocate meanwhile.
-  /// 0: not known.
+  /// Bytes: the least that the process has grown by while a device was allocated, since other threads allocate
+  /// meanwhile. 0: not known.
   std::atomic<size_t> memory_of_device{0};
   net_context_attr_t attr;
   runtime_t runtime;

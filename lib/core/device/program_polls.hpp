@@ -5,8 +5,9 @@
 
 namespace lci::core {
 
-/// The progress thread asks; the next poll of another thread answers. Unasked, polls pay nothing: the question is one of
-/// the device's reasons to do more than poll. One thread asks; any thread answers. It is a hint, so nothing is ordered.
+/// The progress thread asks; the next poll of another thread answers. Unasked, polls pay nothing: the question is one
+/// of the device's reasons to do more than poll. One thread asks; any thread answers. It is a hint, so nothing is
+/// ordered.
 class program_polls {
  public:
   /// `attention` counts the device's reasons.

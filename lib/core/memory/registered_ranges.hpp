@@ -8,9 +8,9 @@
 
 namespace lci::core {
 
-/// Ranges by the key of their registration. Part of a device, so that a range can't be accessed once its device was freed.
-/// Thread-safe. Ranges that share a registration share its key, which covers all of them and the gaps between until the
-/// last one is removed.
+/// Ranges by the key of their registration. Part of a device, so that a range can't be accessed once its device was
+/// freed. Thread-safe. Ranges that share a registration share its key, which covers all of them and the gaps between
+/// until the last one is removed.
 class registered_ranges {
  public:
   /// `read_only`: peers may not write. Only for a key that no other registration shares.

@@ -145,9 +145,9 @@ class ticket_pool {
   void forget(const device* d);
 
  private:
-  // Tickets are divided into shards, so that threads that post at the same time do not wait for one lock. A ticket returns
-  // to the shard that has allocated it. Otherwise, where one thread posts operations and another one ends them, the
-  // poster's shard would never get a ticket back, and allocate without end.
+  // Tickets are divided into shards, so that threads that post at the same time do not wait for one lock. A ticket
+  // returns to the shard that has allocated it. Otherwise, where one thread posts operations and another one ends them,
+  // the poster's shard would never get a ticket back, and allocate without end.
   static constexpr size_t n_shards = 8;
   struct alignas(cache_line) shard {
     spinlock lock;

@@ -17,10 +17,10 @@ bool wants_ack(const Args& a) {
   return a.comp_semantic == comp_semantic_t::remote;
 }
 
-/// Returns whether to send the message eagerly, that is, without a handshake. It is sent so if the network can inject it,
-/// or if it fits into a packet. A message with comp_semantic_t::network can be injected only if the network's sends arrive
-/// at once; otherwise it needs a packet, whose completion the network reports. A message larger than both is eager if
-/// protocol_table has measured that this is faster.
+/// Returns whether to send the message eagerly, that is, without a handshake. It is sent so if the network can inject
+/// it, or if it fits into a packet. A message with comp_semantic_t::network can be injected only if the network's sends
+/// arrive at once; otherwise it needs a packet, whose completion the network reports. A message larger than both is
+/// eager if protocol_table has measured that this is faster.
 template <class Args>
 bool is_eager(device& d, const Args& a, bool acked) {
   const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);

@@ -79,8 +79,8 @@ size_t post_many(device& d, int rank, void* base, const rmr_t& rmr, uint64_t dis
 
 /// A put or get that is posted in pieces. Pieces that the network refuses for now are posted later, from the list of
 /// deferred work; those of an ordered put from the backlog, so that later posts don't overtake them. Unless start()
-/// returns true it owns itself from then on. `pieces_` counts the outstanding pieces and the thread that posts them; the
-/// last of these ends the transfer.
+/// returns true it owns itself from then on. `pieces_` counts the outstanding pieces and the thread that posts them;
+/// the last of these ends the transfer.
 template <class Args>
 class layout_transfer final : public dependent, private deferred_task {
  public:

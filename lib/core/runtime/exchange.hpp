@@ -16,8 +16,8 @@ constexpr const char* no_bootstrap = "none";
 /// the first call creates from its options.
 std::unique_ptr<network::address_exchange> bootstrap_exchange(const network::bootstrap_options& options);
 
-/// A fence of the launcher, which waits for all ranks. Meanwhile this thread sends what it has queued in the backlogs of
-/// devices: another rank may come to the fence only after it has received that.
+/// A fence of the launcher, which waits for all ranks. Meanwhile this thread sends what it has queued in the backlogs
+/// of devices: another rank may come to the fence only after it has received that.
 void fence(network::bootstrap& boot);
 
 /// Locks the process's bootstrap, which only one thread may use at a time.

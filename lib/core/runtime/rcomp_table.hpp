@@ -20,9 +20,9 @@ namespace lci::core {
 
 /// Maps remote completion handles to completion objects. Does not own the objects. Thread-safe; lookup() takes no
 /// lock. A handle is an index (24 bits, from 1 in registration order) and a generation (upper 8 bits, 0 at the first
-/// use of an index), so that a handle whose registration has ended is recognised. The first n_never_reused registrations
-/// get new indices, so that ranks that register in the same order get the same handles, whatever the order in which
-/// their threads deregister. Beyond that, ranks must also deregister in the same order.
+/// use of an index), so that a handle whose registration has ended is recognised. The first n_never_reused
+/// registrations get new indices, so that ranks that register in the same order get the same handles, whatever the
+/// order in which their threads deregister. Beyond that, ranks must also deregister in the same order.
 class rcomp_table {
  public:
   static constexpr uint32_t index_bits = 24;

@@ -47,8 +47,8 @@ class incoming_stream {
   /// the stream continues after it.
   bool arrive(device& d, uint32_t number, ordered_message m);
 
-  /// arrive() of the most common message: its object gets it in place, by a call of `function` with `to`, and the sender
-  /// waits neither for an ack nor for credit. If it is not this message's turn, returns false, without effect.
+  /// arrive() of the most common message: its object gets it in place, by a call of `function` with `to`, and the
+  /// sender waits neither for an ack nor for credit. If it is not this message's turn, returns false, without effect.
   bool deliver_at_once(device& d, am_handler_t function, void* to, uint32_t number, int peer, const std::byte* data,
                        size_t size, tag_t tag);
 

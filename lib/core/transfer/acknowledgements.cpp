@@ -36,8 +36,8 @@ bool receive_acked(device& d, int peer, wire::message& m) {
   wire::ack_body body;
   if (!wire::take_body(m, body)) return false;
   enum class state { waits, delivered, no_memory } now = state::waits;
-  // Acknowledges also if a handler throws: the message has been delivered to it. An exception of any other object, or of
-  // an allocator, means that it has not.
+  // Acknowledges also if a handler throws: the message has been delivered to it. An exception of any other object, or
+  // of an allocator, means that it has not.
   struct answer {
     device& by;
     int peer;

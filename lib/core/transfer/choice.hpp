@@ -17,8 +17,8 @@ enum class choice : uint8_t { read, write, write_imm, copy, split };
 /// the receiver can read the sender's memory.
 choice choose_transfer(device& d, operation* op, bool readable);
 
-/// Records how long a rendezvous took. Call it when an operation whose `timed` is true has ended. A receiver's time goes
-/// into the device's way_table, a sender's into its protocol_table.
+/// Records how long a rendezvous took. Call it when an operation whose `timed` is true has ended. A receiver's time
+/// goes into the device's way_table, a sender's into its protocol_table.
 void note_end_of_timed(device& d, const operation* op);
 
 }  // namespace lci::core

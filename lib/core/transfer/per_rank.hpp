@@ -11,7 +11,8 @@
 
 namespace lci::core {
 
-/// One T for each rank of a job. Thread-safe, except for construction and destruction. The destructor frees the objects.
+/// One T for each rank of a job. Thread-safe, except for construction and destruction. The destructor frees the
+/// objects.
 template <class T>
 class per_rank {
  public:

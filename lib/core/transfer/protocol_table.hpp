@@ -17,9 +17,9 @@ namespace lci::core {
 enum class protocol : uint8_t { eager, rendezvous };
 constexpr size_t n_protocols = 2;
 
-/// The rounds in which protocol_table measures; see rounds_of_ways for the constants. A sender with many rendezvous under
-/// way may learn in one poll that all of them have completed: then one of them seems to have taken the time of all. So a
-/// round has more messages than most programs have under way.
+/// The rounds in which protocol_table measures; see rounds_of_ways for the constants. A sender with many rendezvous
+/// under way may learn in one poll that all of them have completed: then one of them seems to have taken the time of
+/// all. So a round has more messages than most programs have under way.
 struct rounds_of_protocols {
   static constexpr uint32_t round = 512, uncounted = 64, fewest_counted = 64;
   static constexpr float longest = 256;
@@ -28,8 +28,8 @@ using protocol_estimates = estimates<protocol, n_protocols, rounds_of_protocols>
 
 /// An eager message needs no handshake, but is copied twice, one copy after the other. A rendezvous may need one copy
 /// only, or both processes copy at the same time. Which is faster depends on the machine, on the size, and on how the
-/// program sends, so the sender measures both: for each rank and each power of two of the size, the time from the end of
-/// one message to the end of the next. An eager message ends when the network has taken it, a rendezvous when the
+/// program sends, so the sender measures both: for each rank and each power of two of the size, the time from the end
+/// of one message to the end of the next. An eager message ends when the network has taken it, a rendezvous when the
 /// sender's operation completes. An interval counts only if both messages were sent by the same protocol.
 ///
 /// Owned by a device. Thread-safe. The state of a rank is allocated when the first such message is sent to it; if that
@@ -43,19 +43,19 @@ class protocol_table {
   /// `clock` returns the time in the unit of short_ticks(). Tests pass a simulated one.
   explicit protocol_table(int n_ranks, uint32_t (*clock)() = short_ticks) : clock_(clock), peers_(n_ranks) {}
 
-  /// Starts to measure messages of `first` bytes and more; before this call, none are measured. Not thread-safe: call it
-  /// before the device is used.
+  /// Starts to measure messages of `first` bytes and more; before this call, none are measured. Not thread-safe: call
+  /// it before the device is used.
   void begin_at(size_t first) { first_ = first; }
   /// Whether messages of this size are measured. The functions below are for these sizes only.
   bool covers(size_t size) const { return size >= first_ && size <= largest; }
 
-  /// Returns whether the next message of `size` bytes to `rank` is to be eager. `net` is asked how large a message it can
-  /// inject to that rank.
+  /// Returns whether the next message of `size` bytes to `rank` is to be eager. `net` is asked how large a message it
+  /// can inject to that rank.
   bool is_eager(const network::device& net, int rank, size_t size);
   /// Call after an eager message was sent.
   void sent_eager(int rank, size_t size);
-  /// Call before a message is sent by rendezvous. If it returns true, call rendezvous_ended() when the sender's operation
-  /// has completed without an error.
+  /// Call before a message is sent by rendezvous. If it returns true, call rendezvous_ended() when the sender's
+  /// operation has completed without an error.
   bool begins_rendezvous(int rank, size_t size);
   void rendezvous_ended(int rank, size_t size);
 

@@ -31,8 +31,8 @@ struct set_of_ways {
 };
 using way_set = set_of_ways<way, n_ways>;
 
-/// Messages are measured in classes, one for each power of two of the size. Returns the number of the class, 0 to n - 1:
-/// class 0 has messages of up to 2^smallest_bits bytes, the last class all that are larger than the others'.
+/// Messages are measured in classes, one for each power of two of the size. Returns the number of the class, 0 to n -
+/// 1: class 0 has messages of up to 2^smallest_bits bytes, the last class all that are larger than the others'.
 inline size_t class_of_size(uint64_t size, int smallest_bits, int n) {
   return static_cast<size_t>(std::clamp(static_cast<int>(std::bit_width(size - 1)) - smallest_bits, 0, n - 1));
 }
@@ -54,8 +54,8 @@ inline float ticks_per_kib(uint32_t short_ticks, uint64_t size) {
 /// page faults, and peers that are still starting. So there are also early trials, whenever the number of rounds has
 /// grown by a factor of four.
 ///
-/// `Way` is an enumeration of `count` ways; `Rounds` has the constants that rounds_of_ways has. Thread-safe. Threads may
-/// overwrite each other's corrections: the estimates need not be exact.
+/// `Way` is an enumeration of `count` ways; `Rounds` has the constants that rounds_of_ways has. Thread-safe. Threads
+/// may overwrite each other's corrections: the estimates need not be exact.
 template <class Way, size_t count, class Rounds>
 class estimates {
  public:

@@ -61,8 +61,8 @@ void get(context& c, const strided_arguments& a, request_state* state);
 void put(context& c, const armci_giov_t* list, int n, int proc, addition what, put_return when = {});
 void get(context& c, const armci_giov_t* list, int n, int proc, request_state* state);
 
-/// Begins a request for a handle of the program. There is none for the implicit handle, and for operations on memory that
-/// this process has mapped, which are complete when they return. Waits while too many requests are under way.
+/// Begins a request for a handle of the program. There is none for the implicit handle, and for operations on memory
+/// that this process has mapped, which are complete when they return. Waits while too many requests are under way.
 inline handle_table::holder begin_request(context& c, armci_hdl_t* handle, int proc) {
   handle_table::holder request;
   if (handle == nullptr) return request;

@@ -104,7 +104,8 @@ void ARMCI_Cleanup(void) { std::fflush(nullptr); }
 void ARMCI_Error(char* message, int code) {
   thread_local bool within = false;
   if (std::exchange(within, true)) std::_Exit(1);
-  // Never unlocked: the first of several threads prints and sets the exit code; the others block until the process ends.
+  // Never unlocked: the first of several threads prints and sets the exit code; the others block until the process
+  // ends.
   static std::mutex& once = *new std::mutex;
   once.lock();
   const char* const text = message == nullptr ? "" : message;

@@ -1,5 +1,5 @@
-// Accumulates and read-modify-writes: who does them, and how they agree. All processes that reach a memory directly, and
-// its owner for those that don't, use what is here, so there is one domain of atomicity.
+// Accumulates and read-modify-writes: who does them, and how they agree. All processes that reach a memory directly,
+// and its owner for those that don't, use what is here, so there is one domain of atomicity.
 #pragma once
 
 #include <pthread.h>
@@ -18,8 +18,8 @@ namespace armci_layer {
 /// thread that ends while it holds it.
 struct alignas(64) stripe {
   pthread_mutex_t mutex;
-  /// Whether a read-modify-write has touched this stripe's memory. Set under the mutex, never reset. From then on integer
-  /// accumulates use atomic instructions, since a read-modify-write takes no lock.
+  /// Whether a read-modify-write has touched this stripe's memory. Set under the mutex, never reset. From then on
+  /// integer accumulates use atomic instructions, since a read-modify-write takes no lock.
   std::atomic<uint32_t> counted;
 };
 

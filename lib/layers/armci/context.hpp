@@ -47,8 +47,8 @@ class context {
 
   // Collective on the group; `addresses` gets one for each member. Throws `error` at all members if one has no memory.
   void allocate(const group& g, void** addresses, armci_size_t bytes);
-  /// A process whose arguments are invalid calls this instead of allocate(). It takes part in the collective allocation,
-  /// so that this fails at the other members instead of waiting for ever, then throws `why`.
+  /// A process whose arguments are invalid calls this instead of allocate(). It takes part in the collective
+  /// allocation, so that this fails at the other members instead of waiting for ever, then throws `why`.
   [[noreturn]] void refuse_to_allocate(const group& g, const error& why);
   void free(const group& g, void* address);
 
@@ -75,8 +75,8 @@ class context {
   std::unique_ptr<std::atomic<uint32_t>[]> sent_notifications, awaited_notifications;
 };
 
-/// The process's context; null outside of ARMCI_Init and ARMCI_Finalize. The interface knows no other object, so this is
-/// the layer's one variable, together with the count of calls in api_life.cpp.
+/// The process's context; null outside of ARMCI_Init and ARMCI_Finalize. The interface knows no other object, so this
+/// is the layer's one variable, together with the count of calls in api_life.cpp.
 extern ARMCI_CONTEXT_STORAGE context* the_context;
 
 }  // namespace armci_layer

@@ -19,8 +19,8 @@ class inbox {
   explicit inbox(link& l) : link_(l) {}
 
   void send(int to, uint64_t key, const void* bytes, size_t size);
-  /// Receives the next message of `from` (-1: of anybody) with that key. Returns its size, of which at most `room` bytes
-  /// are stored; `source` becomes who has sent it.
+  /// Receives the next message of `from` (-1: of anybody) with that key. Returns its size, of which at most `room`
+  /// bytes are stored; `source` becomes who has sent it.
   size_t receive(int from, uint64_t key, void* buffer, size_t room, int* source = nullptr);
 
   /// A message has arrived, in receive() of the link.

@@ -1,5 +1,5 @@
-// Where the bytes of one side of a transfer lie: blocks at regular distances, or segments at listed addresses. Both have
-// an order of their bytes, so that a transfer can be cut anywhere.
+// Where the bytes of one side of a transfer lie: blocks at regular distances, or segments at listed addresses. Both
+// have an order of their bytes, so that a transfer can be cut anywhere.
 #pragma once
 
 #include <algorithm>

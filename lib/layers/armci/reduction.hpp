@@ -15,8 +15,8 @@ struct combination {
   void (*prepare)(void* x, size_t n) = nullptr;
 };
 
-/// The operator with which the text begins; empty: none. Old programs pass text that is padded with blanks, or has no end,
-/// as that of Fortran.
+/// The operator with which the text begins; empty: none. Old programs pass text that is padded with blanks, or has no
+/// end, as that of Fortran.
 std::string_view operator_of(const char* op);
 /// Empty if the type or the operator is unknown, or the type has no such operator.
 std::optional<combination> find_combination(std::string_view op, int type);

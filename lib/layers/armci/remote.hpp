@@ -2,9 +2,9 @@
 // ordered stream, which the target applies in that order. The messages of puts and accumulates contain copies of their
 // data, so these operations are locally complete when posted. Data of any layout is packed into as few messages as
 // possible. A large get or put is done by RMA instead (`direct`) if it would not overtake an outstanding request. Later
-// requests that change memory wait for direct gets to complete. A direct put is posted in order before later direct puts
-// and requests, which need not wait for it, but direct gets and fences do. Over a network that does not order puts, a
-// direct put returns when it is remotely complete.
+// requests that change memory wait for direct gets to complete. A direct put is posted in order before later direct
+// puts and requests, which need not wait for it, but direct gets and fences do. Over a network that does not order
+// puts, a direct put returns when it is remotely complete.
 #pragma once
 
 #include <atomic>

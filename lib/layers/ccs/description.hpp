@@ -92,8 +92,8 @@ class layout {
   bool valid_ = false;
 };
 
-/// The description behind a handle that is not builtin; null if the handle is invalid or was freed. Reads no memory that
-/// an invalid handle could point to.
+/// The description behind a handle that is not builtin; null if the handle is invalid or was freed. Reads no memory
+/// that an invalid handle could point to.
 description* description_of(CCS_datadesc_t desc);
 /// Sets `bytes` to the size of an element of a builtin description. Returns false if the handle is not builtin.
 bool is_builtin(CCS_datadesc_t desc, size_t& bytes);

@@ -22,8 +22,8 @@ struct short_body {
   static constexpr size_t n_words = size / sizeof(CCS_handler_arg_t);
   static_assert(CCS_MAX_HANDLER_ARGS < n_words);
 
-  /// Takes no arguments if there are too many, see are_possible(). The word behind them may be sent as padding, so it is
-  /// set: what was on the stack before is not for peers.
+  /// Takes no arguments if there are too many, see are_possible(). The word behind them may be sent as padding, so it
+  /// is set: what was on the stack before is not for peers.
   LCI_ALWAYS_INLINE inline void take_arguments(unsigned n, const CCS_handler_arg_t* from) {
     if (LCI_UNLIKELY(n > CCS_MAX_HANDLER_ARGS)) return;
     for (unsigned i = 0; i < n; ++i) words[i] = from[i];

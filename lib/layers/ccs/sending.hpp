@@ -54,8 +54,8 @@ class sending {
 /// The unfinished sendings. Owned by `process`. Thread-safe.
 class sending_list {
  public:
-  /// Sends what can be sent now, unless the calling thread must not make progress; the rest later. Throws if there is no
-  /// memory and nothing was sent.
+  /// Sends what can be sent now, unless the calling thread must not make progress; the rest later. Throws if there is
+  /// no memory and nothing was sent.
   void begin(std::unique_ptr<sending> s);
   /// Leaves all to later, as services must: inside the core's progress no post is refused, so that the core would store
   /// the whole transfer.

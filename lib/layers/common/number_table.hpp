@@ -13,9 +13,9 @@
 namespace layers {
 
 /// Maps numbers to objects of class T, which has a member `uint64_t number`. An object's place in the table is the low
-/// half of its number; the high half differs for objects that have had the same place. So stale and invented numbers are
-/// detected, without an access to memory that they could point to. Numbers are at least 2^32 and less than 2^63. Does
-/// not own the objects. Thread-safe; find() takes no lock.
+/// half of its number; the high half differs for objects that have had the same place. So stale and invented numbers
+/// are detected, without an access to memory that they could point to. Numbers are at least 2^32 and less than 2^63.
+/// Does not own the objects. Thread-safe; find() takes no lock.
 template <class T>
 class number_table {
  public:

@@ -44,8 +44,8 @@ inline bool post(na_class& c, addr to, channel by, const void* buffer, size_t si
   }
 }
 
-/// The address of the sender of a message. NA_ADDR_NULL if it has not introduced itself: the caller must then ignore the
-/// message.
+/// The address of the sender of a message. NA_ADDR_NULL if it has not introduced itself: the caller must then ignore
+/// the message.
 inline na_addr_t source_of(const na_class& c, int rank) {
   const auto id = static_cast<uint32_t>(rank);
   return LCI_LIKELY(id <= c.book->last()) ? c.book->of_peer(id) : NA_ADDR_NULL;

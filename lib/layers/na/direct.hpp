@@ -3,8 +3,8 @@
 //
 // Flow control: a call takes a credit and its answer returns it. When two processes connect, each says how many
 // unanswered calls it accepts from the other (NA_CALLS_PER_PEER); further calls wait at the sender. A peer that sends
-// more is disconnected. So answers never wait behind calls, and the memory that a peer can make its target use for calls
-// is bounded.
+// more is disconnected. So answers never wait behind calls, and the memory that a peer can make its target use for
+// calls is bounded.
 #pragma once
 
 #include <na.h>
@@ -68,8 +68,8 @@ NA_EXPORT void NA_Direct_wake(na_context_t* context);
 /// anything happens. Returns NA_SUCCESS if the context has completed operations, else NA_TIMEOUT or the code of a
 /// failure. No other thread may wait for the context meanwhile: messages that arrive within this call wake nobody.
 NA_EXPORT na_return_t NA_Direct_poll(na_class_t* na_class, na_context_t* context, unsigned most);
-/// Returns whether `addr` is an address of the class, also of a peer that has left. Stores in *is_self whether it is this
-/// process's. Prints nothing.
+/// Returns whether `addr` is an address of the class, also of a peer that has left. Stores in *is_self whether it is
+/// this process's. Prints nothing.
 NA_EXPORT na_bool_t NA_Direct_address(const na_class_t* na_class, na_addr_t addr, na_bool_t* is_self);
 /// The size of the memory of a valid handle, and its flags, as passed to NA_Mem_handle_create().
 NA_EXPORT void NA_Direct_memory(na_mem_handle_t mem_handle, na_size_t* size, unsigned long* flags);

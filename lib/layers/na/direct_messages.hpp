@@ -22,14 +22,15 @@ namespace na {
 /// Sends and receives direct messages as active messages of the core. Owned by the class. Thread-safe.
 ///
 /// The core reports an orderly disconnect only to posted receives. So for each peer a receive is posted that no message
-/// matches, before the peer's address is given to the program; its end reports the disconnect. A call that is sent at the same time still fails:
-/// the address becomes stale (G1) before the receiver searches for calls to the peer, and a sender checks the address
-/// (G2) after it has recorded its call. Between the two, each thread takes calls_lock_ (U1, U2), so the later one sees
-/// what the earlier one has written: the receiver needs no order of its own for its records.
+/// matches, before the peer's address is given to the program; its end reports the disconnect. A call that is sent at
+/// the same time still fails: the address becomes stale (G1) before the receiver searches for calls to the peer, and a
+/// sender checks the address (G2) after it has recorded its call. Between the two, each thread takes calls_lock_ (U1,
+/// U2), so the later one sees what the earlier one has written: the receiver needs no order of its own for its records.
 ///
 /// Both sides count a peer's unanswered calls. The sender counts a call before it posts it, and an answer when it
 /// arrives. The receiver counts a call when it arrives, and its answer before it posts it, so its number never exceeds
-/// the sender's. So a peer with more unanswered calls than this class accepts has ignored the bound; it is disconnected.
+/// the sender's. So a peer with more unanswered calls than this class accepts has ignored the bound; it is
+/// disconnected.
 class direct_messages {
  public:
   explicit direct_messages(na_class& c);
@@ -142,7 +143,8 @@ class direct_messages {
   direct_receiver* receiver_ = nullptr;  // under lock_
   na_context* context_ = nullptr;        // under lock_
   std::vector<early> early_;             // under lock_: messages without a receiver
-  // One thread sends nearly all answers, and counts them without a read-modify-write: the first that sends two in a row.
+  // One thread sends nearly all answers, and counts them without a read-modify-write: the first that sends two in a
+  // row.
   std::atomic<uintptr_t> answerer_{0}, last_answerer_{0};  // their marks
 
   std::atomic<bool> owes_{false};

@@ -21,9 +21,9 @@ namespace na {
 /// They have their own flow control, so that they block neither expected messages nor those of HG. A receiver stores at
 /// most `window` messages of a sender that no receive has matched. The sender counts its messages; the receiver reports
 /// matched ones to the sender, many at a time. A sender whose window is full waits. A message is dropped only if the
-/// receiver has no memory to store it: its progress then returns an error, and the message no longer counts. Messages of
-/// peers that have left are still received, as long as there are at most `window`; then those of the peer that leaves
-/// are dropped, so that processes which come and go without end need bounded memory.
+/// receiver has no memory to store it: its progress then returns an error, and the message no longer counts. Messages
+/// of peers that have left are still received, as long as there are at most `window`; then those of the peer that
+/// leaves are dropped, so that processes which come and go without end need bounded memory.
 class unexpected_messages final : public lci::comp_impl_t {
  public:
   static constexpr uint32_t window = 8192;  // messages

@@ -36,8 +36,8 @@ void check_endpoint_to_make(const LCI_endpoint_t* endpoint, LCI_device_t device,
 void check_comp_to_make(LCI_device_t device, const LCI_comp_t* out);
 void check_buffer_call(LCI_device_t device, const void* out);
 void check_result(const char* name, const void* out);
-/// Throws an error which says that `handle` names an object of this kind, where `wanted` is needed, and that the function
-/// `maker` creates such an object.
+/// Throws an error which says that `handle` names an object of this kind, where `wanted` is needed, and that the
+/// function `maker` creates such an object.
 [[noreturn, gnu::cold]] void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted,
                                               const char* maker);
 

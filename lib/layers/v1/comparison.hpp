@@ -17,15 +17,15 @@ namespace v1 {
 struct world;
 
 /// Finds endpoints that have different match types at different ranks: a send of one never matches a receive of the
-/// other. In the checking mode, each rank that creates an endpoint sends its match type to all other ranks, and does not
-/// wait for theirs, since ranks may create endpoints of different devices in any order. Each rank stores the match types
-/// that it has received, and those of its own endpoints, by device and order of creation. The rank that creates its
-/// endpoint later reports the difference: its LCI_endpoint_init() fails, or, if the two messages cross, an LCI_progress().
-/// A member of the world. Thread-safe.
+/// other. In the checking mode, each rank that creates an endpoint sends its match type to all other ranks, and does
+/// not wait for theirs, since ranks may create endpoints of different devices in any order. Each rank stores the match
+/// types that it has received, and those of its own endpoints, by device and order of creation. The rank that creates
+/// its endpoint later reports the difference: its LCI_endpoint_init() fails, or, if the two messages cross, an
+/// LCI_progress(). A member of the world. Thread-safe.
 class endpoint_comparison {
  public:
-  /// Registers the handle for messages of peers. All ranks do this as their fifth registration, in any mode, so that its
-  /// number is the same.
+  /// Registers the handle for messages of peers. All ranks do this as their fifth registration, in any mode, so that
+  /// its number is the same.
   void open(lci::runtime_t runtime);
   /// Stores the match type of the next endpoint of the device, and tells the peers. Throws if theirs is another.
   void add(LCI_device_t device, LCI_match_t match);
@@ -60,8 +60,8 @@ class endpoint_comparison {
 };
 
 /// Collective, in any mode: each rank that is in the checking mode says whether the device has an endpoint with
-/// communication that is not complete. If one has, throws at all ranks: so no rank frees the device, and no rank waits for
-/// one that does not free it.
+/// communication that is not complete. If one has, throws at all ranks: so no rank frees the device, and no rank waits
+/// for one that does not free it.
 void require_idle_everywhere(world& w, LCI_device_t device);
 
 }  // namespace v1

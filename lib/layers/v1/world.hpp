@@ -58,8 +58,8 @@ struct LCI_endpoint_s {
   /// For lci::detail::file_receive(): its `terms` of a receive by rank and tag, without rank, tag and space. 0 if
   /// receives of this endpoint must be posted by lci::post_recv().
   uint64_t direct_receives = 0;
-  /// For lci::detail::inject_send(): its `engine_and_policy`. no_direct_sends if sends of this endpoint must be posted by
-  /// lci::post_send().
+  /// For lci::detail::inject_send(): its `engine_and_policy`. no_direct_sends if sends of this endpoint must be posted
+  /// by lci::post_send().
   uint32_t direct_sends = no_direct_sends;
   static constexpr uint32_t no_direct_sends = ~uint32_t{0};
   lci::rcomp_t in_place = 0;                 ///< ports->in_place
@@ -122,8 +122,8 @@ inline world& the_world() {
   (void)the_world();
   return true;
 }
-/// Whether the checking mode is on. Throws if the library is not initialized: functions whose arguments may then be null
-/// or dangling call it before they use those.
+/// Whether the checking mode is on. Throws if the library is not initialized: functions whose arguments may then be
+/// null or dangling call it before they use those.
 inline bool checking() { return LCI_UNLIKELY(detail::checks) && require_world(); }
 
 /// Devices and endpoints behind LCI_device_init() and the like. They throw.

@@ -51,8 +51,8 @@ struct message_stream {
   std::chrono::steady_clock::time_point closed_at;
 };
 
-/// The streams of a device over one endpoint. Thread-safe. No method waits for a peer, and reads, writes and polls don't
-/// wait for the lock either.
+/// The streams of a device over one endpoint. Thread-safe. No method waits for a peer, and reads, writes and polls
+/// don't wait for the lock either.
 class stream_port final : private datagram_sink {
  public:
   /// The most streams that poll() names.

@@ -1,5 +1,5 @@
-// Calls of the file system in the folder that is named, one line of output each. What they print does not depend on where
-// the folder is, so a test compares two runs: in a local folder, and in one of the server's.
+// Calls of the file system in the folder that is named, one line of output each. What they print does not depend on
+// where the folder is, so a test compares two runs: in a local folder, and in one of the server's.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,5 +1,5 @@
-// Calls that few programs make, in the folder that is named, one line of output each. What they print does not depend on
-// where the folder is, so a test compares a run in a local folder with one in a folder of the server's.
+// Calls that few programs make, in the folder that is named, one line of output each. What they print does not depend
+// on where the folder is, so a test compares a run in a local folder with one in a folder of the server's.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>

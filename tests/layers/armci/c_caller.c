@@ -1,4 +1,5 @@
-/* A program in C, in the style of 2000: the words of the document, positional initialisers, an uninitialised request. */
+/* A program in C, in the style of 2000: the words of the document, positional initialisers, an uninitialised
+ * request. */
 #include <armci.h>
 #include <armcix.h>
 #include <message.h>

@@ -269,8 +269,8 @@ void handles() {
   EXPECT_EQ(ARMCI_NbGet(there, b.data(), 8000, right(), nullptr), 0);
   EXPECT_EQ(ARMCI_WaitAll(), 0);
   EXPECT(a == b);
-  // More requests than the layer has places for: those that only ARMCI_WaitAll completes, and aggregate handles that the
-  // program never unsets, hold none.
+  // More requests than the layer has places for: those that only ARMCI_WaitAll completes, and aggregate handles that
+  // the program never unsets, hold none.
   std::vector<armci_hdl_t> requests(70000);
   std::vector<int> values(requests.size());
   ARMCI_PutValueInt(4711, there, right());

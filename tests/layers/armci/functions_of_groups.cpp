@@ -13,9 +13,9 @@
 namespace armci_test {
 
 namespace {
-/// How many successive processes are on each host, so that they map each other's memory. Tests simulate several hosts by
-/// LCI_ATTR_RANKS_PER_HOST, or by a namespace of processes for each process: memory is not mapped between namespaces.
-/// Collective.
+/// How many successive processes are on each host, so that they map each other's memory. Tests simulate several hosts
+/// by LCI_ATTR_RANKS_PER_HOST, or by a namespace of processes for each process: memory is not mapped between
+/// namespaces. Collective.
 int processes_per_host() {
   struct stat own {};
   EXPECT_EQ(stat("/proc/self/ns/pid", &own), 0);

@@ -46,8 +46,8 @@ void report(const char* what, int result) {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Rank 0 repeats an operation that needs the last rank, which dies meanwhile and holds a mutex of its own. The operation
-/// has to end with a code, or the job with a text, and the last call must not take long.
+/// Rank 0 repeats an operation that needs the last rank, which dies meanwhile and holds a mutex of its own. The
+/// operation has to end with a code, or the job with a text, and the last call must not take long.
 void until_death(const char* name, const std::function<int(int last)>& operation) {
   start(1);
   const int last = n() - 1;

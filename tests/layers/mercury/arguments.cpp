@@ -1,5 +1,5 @@
-// Requests whose arguments the server fetches from the caller's memory: damaged, false and truncated descriptions of that
-// memory, and arguments that have changed, are errors of that call only.
+// Requests whose arguments the server fetches from the caller's memory: damaged, false and truncated descriptions of
+// that memory, and arguments that have changed, are errors of that call only.
 #include "lib/layers/mercury/message_check.hpp"
 #include "lib/layers/mercury/wire.hpp"
 #include "tests/layers/mercury/functions.hpp"

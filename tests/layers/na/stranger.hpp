@@ -57,8 +57,8 @@ class stranger {
     std::free(s.buffer);
     REQUIRE(answer.what == introduction::kind::accepted);
   }
-  /// Sends as often as possible until the server has disconnected this process. If it `reads`, it makes progress whenever
-  /// there is no room. Otherwise only after sends have found no room for a while, to notice the disconnection.
+  /// Sends as often as possible until the server has disconnected this process. If it `reads`, it makes progress
+  /// whenever there is no room. Otherwise only after sends have found no room for a while, to notice the disconnection.
   void send_until_disconnected(channel to, const void* bytes, size_t size, bool reads = true) {
     constexpr int long_without_room = 1000;
     const double end = test::now() + 60;

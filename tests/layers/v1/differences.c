@@ -1,7 +1,8 @@
 /* A completion object of one device that operations of another device signal: waits for it end. Two ranks. */
 #include "tests/layers/v1/check.h"
 
-/* An object of one device is signalled by an operation of another one, on which the waiting thread must make progress. */
+/* An object of one device is signalled by an operation of another one, on which the waiting thread must make
+ * progress. */
 static void wait_for_other_device(void) {
   LCI_device_t device;
   LCI_comp_t queue, sync;

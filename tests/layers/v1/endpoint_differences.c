@@ -28,8 +28,8 @@ static LCI_error_t create(LCI_endpoint_t* ep, LCI_device_t device, LCI_match_t m
   return code;
 }
 
-/* Rank 1 creates the endpoint after rank 0, so its function fails. Or its progress does, if it learns of the endpoint of
- * rank 0 only then; rank 0 may notice in that case, too. */
+/* Rank 1 creates the endpoint after rank 0, so its function fails. Or its progress does, if it learns of the endpoint
+ * of rank 0 only then; rank 0 may notice in that case, too. */
 static void different_match_types(LCI_device_t device, LCI_endpoint_t common, FILE* file) {
   LCI_endpoint_t ep = NULL;
   LCI_error_t code;
@@ -68,7 +68,8 @@ static void pending_receive(LCI_device_t device, LCI_endpoint_t ep, FILE* file) 
   LCI_barrier();
 }
 
-/* Where only one rank is in the checking mode, both free a device all the same, and both learn that it can't be freed. */
+/* Where only one rank is in the checking mode, both free a device all the same, and both learn that it can't be
+ * freed. */
 static int checked_at_one_rank(int rank) {
   LCI_device_t device, copy;
   LCI_endpoint_t ep;

@@ -1,7 +1,7 @@
 /* Tests the guarantees of fences for sends, puts and gets. After LCI_fence_wait() all operations that this process has
  * issued on the endpoint are complete here; after LCI_gfence_wait() those of all ranks are complete at both ends. No
- * call of LCI_progress() follows. Receives are posted late, so that the fences have to wait. A barrier does not end early
- * for a message that can't be delivered. */
+ * call of LCI_progress() follows. Receives are posted late, so that the fences have to wait. A barrier does not end
+ * early for a message that can't be delivered. */
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
@@ -108,8 +108,8 @@ static void nap(void) {
   nanosleep(&t, NULL);
 }
 
-/* A message to a completion object that does not exist arrives while its target waits in a barrier. The barrier goes on,
- * as the other ranks wait for it, and the next LCI_progress() reports the message. */
+/* A message to a completion object that does not exist arrives while its target waits in a barrier. The barrier goes
+ * on, as the other ranks wait for it, and the next LCI_progress() reports the message. */
 static void barrier_with_lost_message(void) {
   LCI_short_t word;
   LCI_error_t code;

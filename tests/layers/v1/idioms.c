@@ -1,5 +1,5 @@
-/* Initializers and compound literals, as programs for the public versions write them. Compiled as C99, C11 and C17; from
- * C11 on, some functions are macros, whose arguments the commas of a literal separate. */
+/* Initializers and compound literals, as programs for the public versions write them. Compiled as C99, C11 and C17;
+ * from C11 on, some functions are macros, whose arguments the commas of a literal separate. */
 #include "tests/layers/v1/check.h"
 
 struct context {

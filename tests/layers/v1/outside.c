@@ -1,5 +1,5 @@
-/* Calls of each function before LCI_initialize() and after LCI_finalize(), with handles that are null, and with those of
- * the library's first life: each returns LCI_ERR_FATAL. Then the library starts once more. */
+/* Calls of each function before LCI_initialize() and after LCI_finalize(), with handles that are null, and with those
+ * of the library's first life: each returns LCI_ERR_FATAL. Then the library starts once more. */
 #include "tests/layers/v1/check.h"
 
 struct handles {

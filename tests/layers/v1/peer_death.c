@@ -59,8 +59,8 @@ int main(void) {
   while ((code == LCI_OK || code == LCI_ERR_RETRY) && c != NULL) code = LCIX_coll_progress(&c);
   CHECK(code == LCI_ERR_FATAL && c == NULL);
   CHECK(LCI_queue_pop(queue, &r) == LCI_OK && r.flag == LCI_ERR_FATAL && r.tag == 7);
-  /* So does the creation of a device, of which nothing is left. Over other networks the launcher ends the job, since the
-   * failed rank does not exchange addresses. */
+  /* So does the creation of a device, of which nothing is left. Over other networks the launcher ends the job, since
+   * the failed rank does not exchange addresses. */
   i = LCI_NUM_DEVICES;
   if (getenv("LCI_ATTR_BACKEND") == NULL)
     CHECK(LCI_device_init(&device) == LCI_ERR_FATAL && device == NULL && LCI_NUM_DEVICES == i);

@@ -1,5 +1,5 @@
-/* Several threads of each process use all kinds of operations at once: those of a thread are ordered, and sums and locks
- * are exact. */
+/* Several threads of each process use all kinds of operations at once: those of a thread are ordered, and sums and
+ * locks are exact. */
 #include <armci.h>
 #include <message.h>
 #include <pthread.h>
