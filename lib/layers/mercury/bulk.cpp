@@ -16,6 +16,7 @@ uint64_t random_number() {
 
 bulk::bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flags, std::unique_ptr<char[]> owned)
     : owner(r),
+      na_(r.network->na()),
       segments_(std::move(segments)),
       owned_(std::move(owned)),
       size_(size_of(segments_)),
@@ -31,6 +32,7 @@ bulk::bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flag
 
 bulk::bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h, uint64_t base)
     : owner(r),
+      na_(r.network->na()),
       size_(h.size),
       segment_count_(h.segments),
       flags_(h.flags & ~bulk_is_range),
@@ -51,12 +53,12 @@ bulk_header bulk::header() const {
 }
 
 bulk::~bulk() {
-  if (memory_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(owner.network->na(), memory_);
+  if (memory_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na_, memory_);
 }
 
 bool bulk::expose() {
   std::lock_guard guard(lock_);
-  if (!is_exposed_) is_exposed_ = NA_Mem_register(owner.network->na(), memory_) == NA_SUCCESS;
+  if (!is_exposed_) is_exposed_ = NA_Mem_register(na_, memory_) == NA_SUCCESS;
   return is_exposed_;
 }
 
@@ -106,10 +108,12 @@ bulk_runtime* current_bulk(const char* function) {
 hg_return_t init_bulk(const char* function, na_class_t* na) {
   if (na == nullptr) return fail(HG_INVALID_PARAM, function, "na_class is NULL: has NA_Initialize() succeeded?");
   const bulk_runtime* there = the_state.bulk.load(std::memory_order_relaxed);
-  if (there != nullptr)
-    return there->network->na() == na
-               ? HG_SUCCESS
-               : fail(HG_FAIL, function, "transfers use another class already: call HG_Bulk_finalize() before");
+  if (there != nullptr) {
+    if (there->network->na() != na)
+      return fail(HG_FAIL, function, "transfers use another class already: call HG_Bulk_finalize() before");
+    the_state.ends_bulk.store(false, std::memory_order_relaxed);
+    return HG_SUCCESS;
+  }
   std::shared_ptr<lane> network = lane_for(na);
   if (network == nullptr) return fail(HG_NA_ERROR, function, "the class has no further context");
   the_state.bulk.store(new bulk_runtime(std::move(network)), std::memory_order_release);
@@ -120,11 +124,22 @@ hg_return_t finalize_bulk(const char* function) {
   bulk_runtime* r = the_state.bulk.load(std::memory_order_relaxed);
   if (r == nullptr) return HG_SUCCESS;
   if (const size_t handles = r->handles(), transfers = r->transfers.in_use(); handles != 0 || transfers != 0)
-    return fail(HG_FAIL, function, "%zu handles have not been freed, %zu transfers not been waited for", handles,
-                transfers);
+    return fail(HG_FAIL, function,
+                "bulk handles that have not been freed: %zu, transfers that have not been waited for: %zu; the class "
+                "can't be finalized before",
+                handles, transfers);
   the_state.bulk.store(nullptr, std::memory_order_release);
+  the_state.ends_bulk.store(false, std::memory_order_relaxed);
   delete r;
   return HG_SUCCESS;
+}
+
+void end_bulk_if_due() {
+  if (LCI_LIKELY(!the_state.ends_bulk.load(std::memory_order_relaxed))) return;
+  std::lock_guard guard(the_state.lock);
+  const bulk_runtime* r = the_state.bulk.load(std::memory_order_relaxed);
+  if (r == nullptr || !the_state.ends_bulk.load(std::memory_order_relaxed)) return;
+  if (r->handles() == 0 && r->transfers.in_use() == 0) finalize_bulk("HG_Finalize");
 }
 
 }  // namespace mercury

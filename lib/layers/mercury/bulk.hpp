@@ -49,9 +49,10 @@ class bulk : public object<0x6d75626b> {
   bool ref_if_alive();
   void unref();
 
-  bulk_runtime& owner;
+  bulk_runtime& owner;  // a handle of another process's memory may exist longer
 
  private:
+  na_class_t* const na_;
   const std::vector<na_segment> segments_;  // empty if remote
   const std::unique_ptr<char[]> owned_;
   uint64_t size_ = 0;

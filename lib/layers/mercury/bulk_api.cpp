@@ -6,6 +6,7 @@
 
 #include "lib/layers/mercury/bulk.hpp"
 #include "lib/layers/mercury/processor.hpp"
+#include "lib/layers/mercury/state.hpp"
 
 using namespace mercury;
 
@@ -113,6 +114,7 @@ hg_return_t HG_Bulk_handle_free(hg_bulk_t handle) {
   bulk* b = get_bulk(__func__, handle);
   if (b == nullptr) return HG_INVALID_PARAM;
   b->unref();
+  end_bulk_if_due();
   return HG_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "lib/layers/mercury/bulk.hpp"
+#include "lib/layers/mercury/state.hpp"
 
 using namespace mercury;
 
@@ -79,9 +80,9 @@ hg_return_t HG_Bulk_wait(hg_bulk_request_t request, unsigned int timeout, hg_sta
   if (r == nullptr) return HG_FAIL;
   transfer* t = get<transfer>(__func__, "a transfer", request);
   if (t == nullptr) return HG_INVALID_PARAM;
-  return guarded("HG_Bulk_wait", [&] {
-    const bool is_done =
-        r->network->wait(timeout, [t] { return t->done.load(std::memory_order_acquire); });  // A1: pairs with R1
+  bool is_done = false;
+  const hg_return_t code = guarded("HG_Bulk_wait", [&] {
+    is_done = r->network->wait(timeout, [t] { return t->done.load(std::memory_order_acquire); });  // A1: pairs with R1
     if (status != nullptr && status != HG_STATUS_IGNORE) *status = is_done ? HG_TRUE : HG_FALSE;
     if (!is_done) return HG_SUCCESS;
     const hg_return_t result = t->result.load(std::memory_order_relaxed);
@@ -89,4 +90,6 @@ hg_return_t HG_Bulk_wait(hg_bulk_request_t request, unsigned int timeout, hg_sta
     r->transfers.put(t);
     return result;
   });
+  if (is_done) end_bulk_if_due();
+  return code;
 }

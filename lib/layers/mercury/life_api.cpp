@@ -97,7 +97,10 @@ hg_return_t HG_Finalize() {
     // Finalize bulk transfers even if the program has initialized them itself. Some programs do not call
     // HG_Bulk_finalize(), and NA_Finalize() fails while their context exists.
     const bulk_runtime* bulk = the_state.bulk.load(std::memory_order_relaxed);
-    return bulk != nullptr && bulk->network->na() == na ? finalize_bulk("HG_Finalize") : HG_SUCCESS;
+    if (bulk == nullptr || bulk->network->na() != na) return HG_SUCCESS;
+    const hg_return_t result = finalize_bulk("HG_Finalize");
+    the_state.ends_bulk.store(result != HG_SUCCESS, std::memory_order_relaxed);
+    return result;
   });
 }
 

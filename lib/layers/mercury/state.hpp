@@ -18,6 +18,8 @@ struct state {
   std::mutex lock;
   std::atomic<runtime*> hg{nullptr};
   std::atomic<bulk_runtime*> bulk{nullptr};
+  /// HG_Finalize() has found handles or transfers in use: transfers are finalized when the last one has been freed.
+  std::atomic<bool> ends_bulk{false};
 };
 extern state the_state;
 
@@ -27,5 +29,7 @@ std::shared_ptr<lane> lane_for(na_class_t* na);
 /// The implementation of HG_Bulk_init(). The caller holds the lock.
 hg_return_t init_bulk(const char* function, na_class_t* na);
 hg_return_t finalize_bulk(const char* function);
+/// To be called without the lock after a handle or a transfer has been freed.
+void end_bulk_if_due();
 
 }  // namespace mercury

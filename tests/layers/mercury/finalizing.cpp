@@ -66,9 +66,75 @@ void handle_of_an_unanswered_call(const char* url) {
   REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
 }
 
+/// Programs may free their bulk handles after HG_Finalize(): those of other processes, and their own.
+void bulk_handles(const char* url) {
+  for (const bool is_transferring : {false, true}) {
+    na_class_t* const na = initialize(url);
+    char memory[100];
+    void* begin = memory;
+    const size_t size = sizeof memory;
+    hg_bulk_t mine = HG_BULK_NULL, copy = HG_BULK_NULL;
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_create(1, &begin, &size, HG_BULK_READWRITE, &mine));
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_create(1, nullptr, &size, HG_BULK_READWRITE, &copy));
+    hg_bulk_request_t request = HG_BULK_REQUEST_NULL;
+    if (is_transferring) {
+      na_addr_t self = NA_ADDR_NULL;
+      REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
+      REQUIRE_HG(HG_SUCCESS, HG_Bulk_transfer(HG_BULK_PULL, self, mine, 0, copy, 0, size, &request));
+    }
+    REQUIRE_HG(HG_FAIL, HG_Finalize());
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(mine));
+    REQUIRE_CODE(NA_PROTOCOL_ERROR, NA_Finalize(na));
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(copy));
+    hg_status_t status = HG_FALSE;
+    if (is_transferring) REQUIRE_HG(HG_SUCCESS, HG_Bulk_wait(request, 1000, &status));
+    REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
+  }
+}
+
+/// Another process's handle does not delay HG_Finalize(), and can be freed afterwards.
+void bulk_handle_of_another_process() {
+  process owner({"own"});
+  const std::string text = owner.line();
+  std::string serialized;
+  for (size_t i = 0; i + 1 < text.size(); i += 2)
+    serialized += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  na_class_t* const na = initialize("tcp://127.0.0.1:0");
+  hg_bulk_t theirs = HG_BULK_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_deserialize(&theirs, serialized.data(), serialized.size()));
+  REQUIRE_HG(HG_SUCCESS, HG_Finalize());
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(theirs));
+  REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
+  REQUIRE(owner.wait() == 0);
+}
+
+/// Prints a serialized handle.
+int own() {
+  na_class_t* const na = initialize("tcp://127.0.0.1:0");
+  const size_t size = 100;
+  hg_bulk_t memory = HG_BULK_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_create(1, nullptr, &size, HG_BULK_READWRITE, &memory));
+  std::string text(HG_Bulk_handle_get_serialize_size(memory), 0), digits;
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_serialize(text.data(), text.size(), memory));
+  for (const char c : text) {
+    char two[3];
+    std::snprintf(two, sizeof two, "%02x", static_cast<unsigned char>(c));
+    digits += two;
+  }
+  say(digits);
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(memory));
+  REQUIRE_HG(HG_SUCCESS, HG_Finalize());
+  REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
+  return 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "own") return own();
+  for (const char* url : {"self", "tcp://127.0.0.1:0"}) bulk_handles(url);
+  bulk_handle_of_another_process();
+
   for (const char* url : {"self", "tcp://127.0.0.1:0"}) handle_of_an_answered_call(url);
   handle_of_an_unanswered_call("tcp://127.0.0.1:0");
   return 0;
