@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -87,12 +88,14 @@ int PARMCI_Finalize(void) {
       --l.users;
       return 0;
     }
+    // ARMCI ends even if an operation had wrong addresses, since the other processes wait in the barrier.
     the_context->far.wait_for_all(-1);
-    the_context->fence_all();
+    const std::optional<error> wrong = the_context->fence_all_before_collective();
     the_context->all.barrier(the_context->world());
     l.users = 0;
     delete std::exchange(the_context, nullptr);
     local_blocks().trim();
+    if (wrong) throw *wrong;
     return 0;
   });
 }

@@ -51,6 +51,16 @@ void context::receive(link::box to, int source, const std::byte* bytes, size_t s
 
 void context::fence_all() { far.fence_all(); }
 
+std::optional<error> context::fence_all_before_collective() {
+  try {
+    fence_all();
+  } catch (const error& e) {
+    if (e.code() == peer_failure) throw;
+    return e;
+  }
+  return std::nullopt;
+}
+
 void context::allocate(const group& g, void** addresses, armci_size_t bytes) {
   void* mine = nullptr;
   std::string why = ", but must be 0 or more";
@@ -101,18 +111,18 @@ void context::refuse_to_allocate(const group& g, const error& why) {
 }
 
 void context::free(const group& g, void* address) {
-  fence_all();
+  const std::optional<error> wrong = fence_all_before_collective();
   std::vector<void*> parts(static_cast<size_t>(g.size()));
   all.gather_all(g, &address, parts.data(), sizeof address);  // afterwards no member uses it
   for (size_t i = 0; i < parts.size(); ++i)
     if (parts[i] != nullptr) far.known().forget(g.members[i], parts[i]);
-  if (address == nullptr) return;
-  if (!mem.release(address)) {
+  if (address != nullptr && !mem.release(address)) {
     char text[120];
     std::snprintf(text, sizeof text, "ptr = %p, but must be the address of this process's part, which is not freed",
                   address);
     throw error(internal_failure, text);
   }
+  if (wrong) throw *wrong;
 }
 
 mutex_set context::create_mutexes(const group& g, int count) {
@@ -129,11 +139,12 @@ mutex_set context::create_mutexes(const group& g, int count) {
 }
 
 void context::destroy_mutexes(const group& g, mutex_set& set) {
-  fence_all();
+  const std::optional<error> wrong = fence_all_before_collective();
   all.barrier(g);
   const bool in_use = locks.any_in_use(set);
   free(g, set.mine);
   set = mutex_set();
+  if (wrong) throw *wrong;
   if (in_use) throw error(internal_failure, "a mutex is locked: unlock it before its set is destroyed");
 }
 

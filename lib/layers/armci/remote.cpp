@@ -222,7 +222,7 @@ void remote::wait(request_state& state, int proc) {
   if (failure == 0) return;
   if (failure == peer_failure && proc >= 0) throw_failed(proc);
   if (failure == peer_failure) throw error(failure, "a process that had to answer has failed");
-  throw error(failure, "process " + (proc < 0 ? std::string("that was asked") : std::to_string(proc)) +
+  throw error(failure, (proc < 0 ? "a process that was asked" : "process " + std::to_string(proc)) +
                            " has no such memory, or has freed it: an operation that this process has issued since its "
                            "last fence had addresses beyond memory of ARMCI_Malloc");
 }

@@ -468,6 +468,7 @@ void run() {
                {"attached memory", attached_memory},
                {"iteration", iteration},
                {"packing", packing},
+               {"late errors", late_errors},
                {"codes", codes}};
   for (const auto& one : tests) {
     if (me == 0) std::printf("%s\n", one.name), std::fflush(stdout);
@@ -477,10 +478,7 @@ void run() {
   EXPECT_EQ(ARMCI_Finalize(), 0);
   EXPECT_EQ(ARMCI_Finalize(), 0);
   EXPECT_EQ(ARMCI_Initialized(), 0);
-  // A second life.
-  EXPECT_EQ(ARMCI_Init(), 0);
-  ARMCI_Barrier();
-  EXPECT_EQ(ARMCI_Finalize(), 0);
+  second_life();
 }
 
 }  // namespace

@@ -35,5 +35,7 @@ void messages();
 void attached_memory();
 void iteration();
 void packing();
+void late_errors();
+void second_life();
 
 }  // namespace armci_test

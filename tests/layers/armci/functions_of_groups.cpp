@@ -280,4 +280,36 @@ void packing() {
     for (int j = 0; j < 2; ++j) EXPECT_EQ(copy[i][j], a[1 + i][2 + j]);
 }
 
+namespace {
+/// Rank 0 puts to what is no memory of its neighbour's. Returns the code of this process's next collective call that
+/// fences: 0, unless the put is far and has returned 0.
+int put_nowhere() {
+  if (me != 0 || n == 1) return 0;
+  long x = 1;
+  return ARMCI_Put(&x, reinterpret_cast<void*>(uintptr_t{4096}), sizeof x, right()) == 0 ? -6 : 0;
+}
+}  // namespace
+
+/// A process reports its earlier wrong operation by a collective call, after it has taken part in that, since the other
+/// processes wait for it.
+void late_errors() {
+  const auto p = allocate<long>(1);
+  const int freed = put_nowhere();
+  EXPECT_EQ(ARMCI_Free(p[static_cast<size_t>(me)]), freed);
+  EXPECT_EQ(ARMCI_Create_mutexes(1), 0);
+  const int destroyed = put_nowhere();
+  EXPECT_EQ(ARMCI_Destroy_mutexes(), destroyed);
+  EXPECT_EQ(ARMCI_Create_mutexes(1), 0);
+  EXPECT_EQ(ARMCI_Destroy_mutexes(), 0);
+}
+
+void second_life() {
+  EXPECT_EQ(ARMCI_Init(), 0);
+  ARMCI_Barrier();
+  const int ended = put_nowhere();
+  EXPECT_EQ(ARMCI_Finalize(), ended);
+  EXPECT_EQ(ARMCI_Initialized(), 0);
+  EXPECT_EQ(ARMCI_Finalize(), 0);
+}
+
 }  // namespace armci_test
