@@ -19,8 +19,12 @@ struct choosy_allocator final : lci::allocator_base_t {
     if (throws) throw std::bad_alloc();  // as an allocator built on operator new does
     return nullptr;
   }
-  void deallocate(void* p) override { std::free(p); }
+  void deallocate(void* p) override {
+    if (p == nullptr) ++nulls_freed;
+    std::free(p);
+  }
   std::atomic<size_t> refused{0};
+  std::atomic<int> nulls_freed{0};
   bool throws = false;
 };
 
@@ -174,6 +178,7 @@ TEST_CASE("a receive without a buffer ends as no_memory if there is none, and so
             env.barrier();
           }
         }
+        EXPECT_EQ(target.allocator.nulls_freed.load(), 0);
         lci::free_comp_x(&sent).runtime(env.rt)();
         lci::free_comp_x(&received).runtime(env.rt)();
         env.barrier();

@@ -38,8 +38,8 @@ OPENS_NETWORKS = ("network/open.hpp", "lib/bootstrap/bootstrap.hpp", "lib/bootst
 OPENERS = ("runtime", "api")  # layers that open networks, and ask where ranks come from
 MORE_OF_SOURCES = {
     "operation": ("device/device.hpp", "device/sending.hpp", "device/signals.hpp"),
-    "transfer": ("device/device.hpp", "device/device_visit.hpp", "device/gates.hpp", "device/internal_ids.hpp",
-                 "device/receive.hpp", "device/sending.hpp", "device/signals.hpp", "device/unexpected_messages.hpp"),
+    "transfer": ("device/device.hpp", "device/device_visit.hpp", "device/gates.hpp", "device/in_progress.hpp",
+                 "device/internal_ids.hpp", "device/receive.hpp", "device/sending.hpp", "device/signals.hpp", "device/unexpected_messages.hpp"),
     "stream": ("device/device.hpp", "device/device_visit.hpp", "device/receive.hpp", "device/sending.hpp",
                "device/signals.hpp"),
     "checking": ("device/argument_checks.hpp", "device/device.hpp", "device/endpoint.hpp", "device/net_context.hpp",

@@ -138,7 +138,7 @@ device::~device() {
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted || state == op_state::plain_recv) return op->leave(this);
     if (op->allocates) {
-      rt.deallocate(op->status.buffer, nullptr);
+      if (op->status.buffer != nullptr) rt.deallocate(op->status.buffer, nullptr);
       op->status.buffer = nullptr;
       op->status.size = 0;
     }

@@ -55,7 +55,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   /// The same, but leaves the report of failures to progress(). For progress threads.
   bool make_progress();
 
-  // What the network reports (receive.cpp, transfers.cpp, peer_events.cpp).
+  // What the network reports (receive.cpp, rendezvous.cpp, transfers.cpp, peer_events.cpp).
   void on_recv(int peer, const std::byte* data, size_t size, void* recv_context) override;
   void on_complete(void* context) override;
   void on_remote_write(int peer, uint32_t imm) override;

@@ -9,7 +9,7 @@ namespace lci::core {
 
 class device;
 
-// transfers.cpp: rendezvous
+// rendezvous.cpp
 bool receive_rts(device& d, int peer, wire::message& m);
 bool receive_rtr(device& d, int peer, wire::message& m);
 bool receive_fin(device& d, int peer, wire::message& m);

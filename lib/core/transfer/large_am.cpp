@@ -105,7 +105,8 @@ LCI_COLD bool allocate_buffer(device& d, operation* op, int peer, const wire::rt
 LCI_COLD void drop_buffer(device& d, operation* op) {
   if (op->registered) op->owner()->registrations.release(op->reg);
   op->registered = false;
-  d.rt.deallocate(op->status.buffer, nullptr);
+  // None if it has matched no message, or one of 0 bytes. The program's allocator need not accept null.
+  if (op->status.buffer != nullptr) d.rt.deallocate(op->status.buffer, nullptr);
   op->status.buffer = nullptr;
   op->status.size = 0;
 }

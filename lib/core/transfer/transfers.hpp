@@ -52,6 +52,11 @@ inline size_t senders_part(size_t total) {
   return total < 2 * page ? total / 2 : total / 2 / page * page;
 }
 
+/// One of the two parts of a split message, of `size` bytes, has arrived at the receiver, which is an accessor.
+inline void end_part(operation* op, uint64_t size) {
+  if (op->take_from_left(size) <= size) (void)op->gate.close();
+}
+
 // --- transfers that the system denies: they go on as messages (denied.cpp) ---
 
 /// Whether this transfer can: the caller owns it or is its accessor, and none of its pieces is outstanding.
