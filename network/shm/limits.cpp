@@ -9,8 +9,6 @@ namespace lci::network::shm {
 
 namespace {
 
-constexpr size_t page = 4096;
-
 // Segments get a quarter of the address space, heaps another one.
 constexpr size_t shares = 4;
 
@@ -26,7 +24,8 @@ size_t within_limits(size_t wanted, int ranks_of_host) {
   const size_t address_space = limit_of(RLIMIT_AS);
   if (address_space != SIZE_MAX)
     wanted = std::min(wanted, address_space / (shares * static_cast<size_t>(std::max(ranks_of_host, 1))));
-  return std::min(wanted, largest_file()) / page * page;
+  constexpr size_t whole = 4096;  // bytes of a page: a size is a multiple of that
+  return std::min(wanted, largest_file()) / whole * whole;
 }
 
 size_t largest_file() { return limit_of(RLIMIT_FSIZE); }

@@ -1,6 +1,6 @@
 // Rendezvous: messages too large for an eager protocol begin with a handshake. The receiver chooses how the data moves:
-// it reads the sender's memory, or answers with an RTR, upon which the sender writes to the receiver's buffer (and sends
-// a FIN or an immediate) or, for one without remote access, sends fragments that the receiver copies.
+// it reads the sender's memory, or answers with an RTR, upon which the sender writes to the receiver's buffer (and
+// sends a FIN or an immediate) or, for one without remote access, sends fragments that the receiver copies.
 #include <algorithm>
 #include <new>
 
@@ -88,8 +88,8 @@ void take_message(device& d, operation* op, int peer, tag_t tag, const wire::rts
   d.pending.fetch_add(1, std::memory_order_relaxed);
 }
 
-/// Sets where this process reads the data, or its part of them, from. The count of pieces begins with one for the thread
-/// that posts them.
+/// Sets where this process reads the data, or its part of them, from. The count of pieces begins with one for the
+/// thread that posts them.
 void read_from(operation* op, const wire::rts_body& rts) {
   op->remote_addr = rts.addr;
   op->remote_key = rts.rkey;

@@ -44,8 +44,8 @@ class context {
   int size() const { return net.size(); }
   const group& world() const { return groups.world(); }
   void fence_all();
-  /// As fence_all(), before a collective operation: an error of this process's, such as a wrong address, is returned, so
-  /// that the process takes part before it reports the error. Throws `error` if a process has failed.
+  /// As fence_all(), before a collective operation: an error of this process's, such as a wrong address, is returned,
+  /// so that the process takes part before it reports the error. Throws `error` if a process has failed.
   std::optional<error> fence_all_before_collective();
 
   // Collective on the group; `addresses` gets one for each member. Throws `error` at all members if one has no memory.
