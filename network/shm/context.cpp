@@ -20,12 +20,13 @@ namespace {
 
 constexpr uint64_t watch_interval_ms = 100;
 
-// What a packet holds, times this, goes through a ring in any case: two copies, one after the other, take less time
-// than the round trips of a rendezvous. Larger messages do so where that is measured to be faster
-// (core::protocol_table). The smallest ring has room for two such messages of the default packet size.
+// Messages of up to so many packets are always eager: they go through the ring, since two copies, one after the other,
+// take less time than the round trips of a rendezvous. Larger messages are eager where that is measured to be faster
+// (core::protocol_table). The smallest ring has room for two messages of three packets of the default size.
 constexpr size_t most_packets = 3;
 
-/// The ranks presumed to be on this host. If that is wrong, it only changes whose addresses are read at once.
+/// Returns the ranks presumed to be on this host. They decide only whose addresses are read at once, and, where the
+/// process's address space is limited, how large the segment and the heap are.
 rank_range presumed_neighbours(const address_exchange& exchange, const net_context_attr_t& attr) {
   int begin = 0, count = exchange.size();
   if (const int n = static_cast<int>(std::min<size_t>(attr.ranks_per_host, static_cast<size_t>(count))); n > 0) {

@@ -10,8 +10,8 @@ namespace lci::network::shm {
 /// Created on first use. Its methods are for one thread at a time; any thread may use its memory.
 class own_heap {
  public:
-  /// Of `size` bytes. If that is 0: of the host's memory size, or what the process's limits allow. Announced in the own
-  /// segment. Throws resource_error.
+  /// Creates a heap of `size` bytes, and stores its place in the own segment for the peers. If `size` is 0, the heap
+  /// has the size of the host's memory, or what the limits of the process allow. Throws resource_error.
   own_heap(size_t size, int ranks_of_host, segment_view announce_in);
 
   heap_window window() const;

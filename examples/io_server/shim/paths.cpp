@@ -70,7 +70,7 @@ struct borrowed_folder {
 };
 thread_local borrowed_folder borrowed_cwd;
 
-/// Whether a path that is relative to a local folder may lead to the prefix. Few do.
+/// Returns false if a path that is relative to a local folder cannot lead to the prefix, which is the usual case.
 bool may_lead_to_prefix(const char* path) {
   const std::string& prefix = configured().prefix;
   return std::strstr(path, prefix.c_str() + prefix.rfind('/') + 1) != nullptr;

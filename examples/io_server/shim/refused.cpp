@@ -32,10 +32,10 @@ int refuse(const place& p, int error) { return result_of(refusal_of(p, error)); 
 /// Executing a program, as on a file system that is mounted with `noexec`.
 int refuse_program(const place& p) { return refuse(p, EACCES); }
 
-/// Whether execvp() and its relatives search for the program in PATH.
+/// Returns whether execvp(), execlp() and posix_spawnp() search for the program in PATH.
 bool is_searched(const char* file) { return file == nullptr || std::strchr(file, '/') == nullptr; }
 
-/// The path of a local socket's address; empty if it has another address, or none.
+/// Returns the path of an address of a Unix socket; empty if the address is of another kind, or has no path.
 std::string socket_path(const sockaddr* address, socklen_t size) {
   if (configured().server.empty() || address == nullptr || size <= offsetof(sockaddr_un, sun_path) ||
       address->sa_family != AF_UNIX)
@@ -44,7 +44,8 @@ std::string socket_path(const sockaddr* address, socklen_t size) {
   return {path, strnlen(path, std::min<size_t>(size - offsetof(sockaddr_un, sun_path), sizeof(sockaddr_un::sun_path)))};
 }
 
-/// The errno of connecting or sending to the address, if it is a remote path; else 0. There are no remote sockets.
+/// Returns the error number of a connect() or sendto() to this address, or 0 if the address is not a remote path. The
+/// server has no sockets.
 int error_of_peer(const sockaddr* address, socklen_t size) {
   return unless_no_memory(
       [&] {

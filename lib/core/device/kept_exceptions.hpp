@@ -46,8 +46,8 @@ class kept_exceptions {
  public:
   explicit kept_exceptions(device& d) : device_(d), kept_(d) {}
 
-  /// Calls f(), which makes progress. False: it threw, and is to be called again. Throws what ends the operation, and
-  /// the last of memory_tries exceptions in a row, as no progress is possible.
+  /// Calls f(), which makes progress. Returns false if f() threw and must be called again. Throws what ends the
+  /// operation, and the last of memory_tries exceptions in a row, as no progress is possible.
   template <class F>
   bool call(F f) {
     try {

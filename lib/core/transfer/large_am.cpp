@@ -13,8 +13,8 @@ namespace lci::core {
 
 namespace {
 
-/// Memory for an active message, which its completion object reads `in_place`, or which the program will own. (One with
-/// a layout may come here even if it has 0 bytes: like every empty message it gets no memory.)
+/// Allocates memory for the payload of an active message. With `in_place` the completion object reads it there;
+/// otherwise the program will own it. Not called for a message of 0 bytes, which has no buffer.
 void* allocate_payload(device& d, size_t size, bool in_place, allocator_base_t* allocator) {
   // With an allocator of its own the program decides where payloads lie.
   const bool own = allocator != nullptr || d.rt.allocator() != nullptr;

@@ -61,7 +61,7 @@ bool receive_rts(device& d, int peer, wire::message& m) {
 
 namespace {
 
-/// Registers the buffer. False: there are no resources, or there is no memory.
+/// Registers the operation's buffer. Returns false if the network has no resources, or the process no memory, for that.
 bool try_register(device& d, operation* op) {
   try {
     op->reg = d.registrations.acquire(op->status.buffer, op->total);

@@ -54,7 +54,7 @@ void check_addition(const char* function, addition what) {
 }
 
 bool check_shape(const strided_arguments& a) {
-  // In this order, which decides about the code of several errors.
+  // If several arguments are invalid, the code is that of the first check. ARMCI 1.1 checks in this order.
   if (a.counts != nullptr) check_count(a, 0);
   if (a.levels < 0 || a.levels > max_levels)
     throw error(FAIL4,

@@ -25,7 +25,7 @@
 
 namespace armci_layer {
 
-/// What ARMCIX_Create_mutexes_hdl has made.
+/// The mutexes of a group, which ARMCIX_Create_mutexes_hdl() has created.
 struct group_mutexes {
   mutex_set set;
   group of;  ///< a copy, since the program may free its group before the mutexes
@@ -44,8 +44,9 @@ class context {
   int size() const { return net.size(); }
   const group& world() const { return groups.world(); }
   void fence_all();
-  /// As fence_all(), before a collective operation: an error of this process's, such as a wrong address, is returned,
-  /// so that the process takes part before it reports the error. Throws `error` if a process has failed.
+  /// Calls fence_all() before a collective operation. Returns the error if an earlier operation of this process was
+  /// invalid, for example its address: the caller takes part in the collective operation first, then throws the error.
+  /// Throws `error` if another process has failed.
   std::optional<error> fence_all_before_collective();
 
   // Collective on the group; `addresses` gets one for each member. Throws `error` at all members if one has no memory.

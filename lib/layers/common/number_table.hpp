@@ -12,14 +12,14 @@
 
 namespace layers {
 
-/// Maps numbers to objects of class T, which has a member `uint64_t number`. An object's place in the table is the low
-/// half of its number; the high half differs for objects that have had the same place. So stale and invented numbers
-/// are detected, without an access to memory that they could point to. Numbers are at least 2^32 and less than 2^63.
-/// Does not own the objects. Thread-safe; find() takes no lock.
+/// Maps numbers to objects of class T, which has a member `uint64_t number`. The low 32 bits of a number are an index
+/// of the table; the high 32 bits are a generation, so that objects with the same index have different numbers. So the
+/// table detects numbers of removed objects and invented numbers, and reads no memory that they could point to. Numbers
+/// are at least 2^32 and less than 2^63. Does not own the objects. Thread-safe; find() takes no lock.
 template <class T>
 class number_table {
  public:
-  /// The object with this number; null if there is none.
+  /// Returns the object with this number, or null.
   T* find(uint64_t number) const {
     T* const object = all_.get(place_of(number));
     return object != nullptr && object->number == number ? object : nullptr;
@@ -36,7 +36,7 @@ class number_table {
     all_.put(place, object);
     free_.pop_back();
   }
-  /// Makes the number invalid and returns its object; null if there is none.
+  /// Makes the number invalid and returns its object, or null if the table has no such number.
   T* remove(uint64_t number) {
     const std::lock_guard guard(lock_);
     T* const object = find(number);

@@ -41,7 +41,7 @@ class call : public object<0x6d756861> {
   /// Sends `size` bytes of the output buffer as the result.
   hg_return_t answer_raw(size_t size);
   bool is_answered() const { return is_answered_.load(std::memory_order_acquire); }
-  /// Whether the program or an operation of the network holds a reference.
+  /// Returns whether the program or an operation of the network holds a reference.
   bool is_used() const { return refs_.load(std::memory_order_acquire) != 0; }
   /// Makes functions refuse the handle, which the program has not freed although HG is finalized.
   void invalidate() { set_alive(false); }

@@ -32,8 +32,9 @@ class runtime final : private na::direct_receiver {
     const char* function = "";  // of an unanswered call
     bool is_complete() const { return unanswered == 0 && operations == 0; }
   };
-  /// Ends the requests and refuses the calls that wait. Then waits until nothing is in use; at most until the limits:
-  /// `long_ms` for answers and operations of the network, `short_ms` while only handles of answered calls are left.
+  /// Cancels this process's requests, and refuses calls that have arrived and are not executed yet. Then waits for the
+  /// program's answers and for operations of the network, at most `long_ms`, and, when only handles of answered calls
+  /// are in use, at most `short_ms` for the program to free them. Returns what is still in use.
   remainder drain(unsigned long_ms, unsigned short_ms);
   /// Invalidates the handles that the program has not freed. Their objects remain, as the program may still use them.
   void abandon_handles();
