@@ -23,6 +23,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/app/io_server/shown_results.hpp"
+
 extern "C" {
 int __xstat(int, const char*, struct stat*);
 int __lxstat(int, const char*, struct stat*);
@@ -30,18 +32,6 @@ int __fxstat(int, int, struct stat*);
 }
 
 namespace {
-
-int line = 0;
-
-void show(const char* what, long result) {
-  if (result < 0)
-    std::printf("%d %s: %s\n", ++line, what, strerrorname_np(errno));
-  else
-    std::printf("%d %s: %ld\n", ++line, what, result);
-}
-void show(const char* what, const std::string& text) { std::printf("%d %s: %s\n", ++line, what, text.c_str()); }
-
-#define SHOW(call) show(#call, static_cast<long>(call))
 
 std::string what_is(const struct stat& s) {
   char text[128];

@@ -19,18 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/app/io_server/shown_results.hpp"
+
 namespace {
-
-int line = 0;
-
-void show(const char* what, long result) {
-  if (result < 0)
-    std::printf("%d %s: %s\n", ++line, what, strerrorname_np(errno));
-  else
-    std::printf("%d %s: %ld\n", ++line, what, result);
-}
-
-#define SHOW(call) show(#call, static_cast<long>(call))
 
 std::string content(const char* path) {
   char text[100] = {};
