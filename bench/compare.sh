@@ -54,9 +54,7 @@ packages=(nlohmann-json3-dev mpich libmpich-dev openmpi-bin libopenmpi-dev libuc
           libglobalarrays-dev libscalapack-mpich-dev gfortran python3-matplotlib)
 missing=()
 if command -v dpkg-query >/dev/null; then
-  for p in "${packages[@]}"; do
-    [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
-  done
+  mapfile -t missing < <(bash tests/missing_packages.sh "${packages[@]}")
   root=none
   if [ "$(id -u)" = 0 ]; then
     root=""

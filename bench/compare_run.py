@@ -93,9 +93,9 @@ def versions():
     """Package versions of the peers that are installed."""
     out = {}
     for peer, packages in compare_configs.PACKAGES.items():
-        version = measure.output_of("dpkg-query", "-W", "-f=${Version}", packages.split()[-1])
-        if version:
-            out[peer] = version
+        lines = measure.output_of("dpkg-query", "-W", "-f=${Version}\\n", packages.split()[-1])
+        if lines:
+            out[peer] = lines.split()[0]   # a line for each architecture; dpkg keeps their versions equal
     return {"lci": measure.output_of("git", "-C", str(measure.ROOT), "describe", "--always", "--dirty") or "unknown",
             **out}
 

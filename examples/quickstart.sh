@@ -44,10 +44,7 @@ quietly() {
 step "1. Packages: ${packages[*]}"
 missing=()
 if command -v dpkg-query >/dev/null; then
-  for p in "${packages[@]}"; do
-    status=$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null) || status=""
-    [ "$status" = installed ] || missing+=("$p")
-  done
+  mapfile -t missing < <(bash tests/missing_packages.sh "${packages[@]}")
 else
   echo "This is not Debian: taking for granted that these or their like are installed."
 fi

@@ -72,15 +72,10 @@ needed=(g++ meson ninja-build python3 python3-jinja2 catch2 pkg-config libcli11-
 wanted=(clang clang-format clang-tidy valgrind libabsl-dev libfftw3-dev jellyfish sqlite3 git bowtie2-examples unicycler-data mpich libmpich-dev openmpi-bin libopenmpi-dev libpmix-dev libssl-dev slurmctld slurmd slurm-client munge libmunge-dev libpmi2-0 binutils file cmake libfabric-dev libibverbs-dev ibverbs-providers iproute2 nftables
   libglobalarrays-dev libscalapack-mpich-dev libscalapack-openmpi-dev gfortran
   libhwloc-dev libucx-dev nlohmann-json3-dev openssh-client openssh-server gdb gdbserver man-db zsh fish)
-missing() {
-  local p
-  for p in "$@"; do
-    [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || echo "$p"
-  done
-}
 for_vm=(qemu-system-x86 busybox-static cpio kmod iproute2 ibverbs-providers)
 if [ $install = yes ] && command -v dpkg-query >/dev/null; then
-  must=$(missing "${needed[@]}") may=$(missing "${wanted[@]}" "${for_vm[@]}")
+  must=$(bash tests/missing_packages.sh "${needed[@]}")
+  may=$(bash tests/missing_packages.sh "${wanted[@]}" "${for_vm[@]}")
   if [ -n "$must$may" ]; then
     root=""
     if [ "$(id -u)" != 0 ]; then
@@ -102,7 +97,7 @@ if [ $install = yes ] && command -v dpkg-query >/dev/null; then
         [ -x "/usr/bin/${link#*:}.mpich" ] &&
           $root update-alternatives --set "${link%:*}" "/usr/bin/${link#*:}.mpich" >>"$log" 2>&1 || true
       done
-      still=$(missing "${needed[@]}")
+      still=$(bash tests/missing_packages.sh "${needed[@]}")
       if [ -n "$still" ]; then
         tail -n 20 "$log" >&2
         echo "run.sh: still missing:" $still >&2
