@@ -19,6 +19,8 @@ class chain {
   }
 
   bool is_empty() const { return first_ == nullptr; }
+  /// There must be one.
+  const T& first() const { return *first_; }
   void push(std::unique_ptr<T> one) noexcept {
     T* const added = one.release();
     added->next = nullptr;

@@ -43,10 +43,18 @@ class delayed_list {
     any_.store(false, std::memory_order_release);
   }
   bool is_empty() const { return !any_.load(std::memory_order_acquire); }
+  /// Calls f(message) with the message that waits longest. Returns false if there is none.
+  template <class F>
+  bool with_first(F f) const {
+    std::lock_guard guard(lock_);
+    if (all_.is_empty()) return false;
+    f(all_.first());
+    return true;
+  }
 
  private:
   std::atomic<bool> any_{false};
-  lci::spinlock lock_;
+  mutable lci::spinlock lock_;
   chain<large_message> all_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -211,11 +212,31 @@ bool process::has_work() const {
          });
 }
 
+void process::wait_for_own_work() {
+  using clock = std::chrono::steady_clock;
+  const clock::time_point end_of_patience = clock::now() + std::chrono::seconds(5);
+  bool has_told = false;
+  wait_until([&] {
+    if (!has_work()) return true;
+    if (!has_told && clock::now() >= end_of_patience) has_told = tell_of_delayed_message();
+    return false;
+  });
+}
+
+bool process::tell_of_delayed_message() const {
+  return delayed.with_first([](const large_message& m) {
+    (void)refuse("CCS_finalize",
+                 "still waits: handler %u of context %u answers CCS_AGAIN to a message of %llu bytes from node %d, but "
+                 "must accept or refuse it",
+                 m.handler, m.context, static_cast<unsigned long long>(m.size), m.source);
+  });
+}
+
 void process::become_quiet() {
   totals last{~uint64_t{0}, 0};
   for (;;) {
     poll();
-    wait_until([&] { return !has_work(); });
+    wait_for_own_work();
     const totals mine = count_messages();
     totals all;
     const lci::reduce_op_t sum = [](const void* left, const void* right, void* to, size_t n) {

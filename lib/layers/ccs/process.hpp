@@ -178,6 +178,10 @@ class process {
   /// Removes a node from the ring of announced nodes. Returns -1 if the ring is empty.
   int take_announced() noexcept;
   bool has_work() const;
+  /// Waits until has_work() returns false. Prints a line if a handler of large messages keeps it waiting for long.
+  void wait_for_own_work();
+  /// Returns false if there is no delayed message.
+  bool tell_of_delayed_message() const;
 
   lci::comp_t handler_arrivals_;
   std::unique_ptr<service_arrivals> service_arrivals_;

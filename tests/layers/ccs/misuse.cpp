@@ -2,6 +2,7 @@
 // CCS_FAILURE, the program prints "refused" and exits with 0. A call that would deadlock with itself must end the job.
 #include <ccs.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -34,6 +35,11 @@ CCS_datadesc_t made() {
 CCS_lock_t lock = CCS_LOCK_INITIALIZER;
 void keeps_a_lock(CCS_token_t, void*, unsigned) { CCS_lock(&lock); }
 void stays_in_a_section(void*) { CCS_nointerrupt_begin(); }
+/// Delays its message for longer than CCS_finalize() waits in silence, then refuses it.
+int delays_for_long(CCS_token_t, size_t, void**, size_t*, CCS_datadesc_t*, CCS_callback_t*, void**, unsigned, ...) {
+  static const auto begun = std::chrono::steady_clock::now();
+  return std::chrono::steady_clock::now() - begun < std::chrono::seconds(7) ? CCS_AGAIN : CCS_FAILURE;
+}
 
 const std::map<std::string, std::function<int()>> cases = {
     {"context", [] { return CCS_amrequest(7, 0, nullptr, 0, CCS_DATA_NULL, 0, 0); }},
@@ -94,6 +100,11 @@ const std::map<std::string, std::function<int()>> cases = {
     {"free symmetric", [] { return CCS_free_symmetric(bytes); }},
     {"free symmetric null", [] { return CCS_free_symmetric(nullptr); }},
     {"environment", [] { return +CCS_SUCCESS; }},
+    {"a message that is delayed for long",
+     [] {
+       CCS_register_large_handler(context, 5, delays_for_long);
+       return CCS_amlarge(context, 0, bytes, 24, CCS_DATA8, 5, nullptr, nullptr, 0);
+     }},
     {"no handler",
      [] {
        CCS_amrequest(context, 0, nullptr, 0, CCS_DATA_NULL, 77, 0);

@@ -80,6 +80,13 @@ class Misuse(unittest.TestCase):
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertIn("ccs: CCS_barrier: CCS is not initialized", r.stderr)
 
+    def test_the_end_names_a_handler_that_keeps_it_waiting(self):
+        r = run("a message that is delayed for long")
+        self.assertEqual((r.returncode, r.stdout), (0, ""), r.stderr)
+        self.assertEqual(r.stderr.count("ccs: "), 1, r.stderr)
+        self.assertIn("ccs: CCS_finalize: still waits: handler 5 of context 0 answers CCS_AGAIN to a message of 24 bytes "
+                      "from node 0", r.stderr)
+
     def test_a_threshold_that_is_no_number_is_named(self):
         r = run("environment", CCS_REG_CACHE_BYTES="4k")
         self.assertEqual(r.returncode, 0, r.stderr)
