@@ -23,6 +23,9 @@ namespace lci::launcher {
 
 namespace {
 
+// For a message that nobody reads: the job must be served, and ended, all the same.
+constexpr int reader_timeout_ms = 5000;
+
 /// The parent of a living process; 0 if it has ended or is a zombie.
 pid_t parent_of(const char* pid) {
   const std::string path = std::string("/proc/") + pid + "/stat";
@@ -96,6 +99,10 @@ int exit_code(int status) { return WIFSIGNALED(status) ? exit_signal_base + WTER
 
 void complain(const std::string& text) {
   const std::string line = "lcirun: " + text + "\n";
+  pollfd error{STDERR_FILENO, POLLOUT, 0};
+  while (poll(&error, 1, reader_timeout_ms) < 0 && errno == EINTR) {
+  }
+  if (error.revents == 0) return;
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, line.data(), line.size());
 }
 
