@@ -259,7 +259,8 @@ class pmi1_bootstrap final : public bootstrap {
     const int key_max = maxes.number("keylen_max").value_or(-1);
     const int value_max = maxes.number("vallen_max").value_or(-1);
     // 8 bytes: the suffix with the number of a piece, and the terminating zero.
-    if (key_max < int(max_bootstrap_key + sizeof key_prefix + 8) || value_max < 128) {
+    constexpr size_t longest_key = max_bootstrap_key + sizeof key_prefix + 8;
+    if (key_max < int(longest_key) || value_max < 128) {
       refuse("grants keys of " + std::to_string(key_max) + " and values of " + std::to_string(value_max) +
              " bytes, which is too little or no answer");
     }
@@ -268,7 +269,7 @@ class pmi1_bootstrap final : public bootstrap {
     if (kvsname_.empty() || kvsname_.size() >= pmi1::kvsname_max) {
       refuse("named no key-value space, or one with too long a name");
     }
-    const size_t around = std::strlen("cmd=put kvsname= key= value=\n") + kvsname_.size() + size_t(key_max);
+    const size_t around = std::strlen("cmd=put kvsname= key= value=\n") + kvsname_.size() + longest_key;
     piece_length_ = std::min({size_t(value_max) - 1, pmi1::value_max - 1, safe_line - around});
   }
 

@@ -97,6 +97,8 @@ bool device::read(connection& c, event_sink& sink, int& n_events) {
     n_events += deliver(c, sink);
     return true;
   }
+  // Without space, 0 is no end: a handler has thrown in another thread, and the bytes are to be delivered.
+  if (n == 0 && in.room() == 0 && c.content.is_whole()) return false;
   if (n == 0) {
     end_of(c, reason_of_end(c));
   } else if (errno == EFAULT) {
@@ -145,7 +147,7 @@ int device::receive_own(event_sink& sink) {
 }
 
 int device::deliver(connection& c, event_sink& sink) {
-  struct rest {  // if a handler throws
+  struct rest {  // if a handler throws, or there is no memory
     device& of;
     connection& c;
     bool whole = false;
@@ -183,11 +185,11 @@ int device::deliver(connection& c, event_sink& sink) {
     ++n_events;
     sink.on_recv(c.rank, frame.message, frame.size, nullptr);
   }
-  left.whole = true;
   if (LCI_LIKELY(wrong == nullptr))
-    keep_rest(c, needed);
+    keep_rest(c, needed);  // there may be no memory for a longer chunk
   else
     end_of(c, wrong);
+  left.whole = true;
   return n_events;
 }
 

@@ -269,6 +269,21 @@ class Launcher(unittest.TestCase):
             get_maxes='cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=128\n')
         self.assertEqual(code, 0, text)
 
+    def test_lines_are_short_however_long_keys_may_be(self):
+        for longest in (120, 900, 960, 1000, 100000):
+            store = {}
+
+            def put(fields):
+                self.assertLess(len(' '.join(f'{k}={v}' for k, v in fields.items())), 1000, longest)
+                store[fields['key']] = fields['value']
+                return GOOD['put']
+
+            def get(fields):
+                return f'cmd=get_result rc=0 value={store[fields["key"]]}\n'
+            code, text, _, _ = self.talk('exchange 1', size=1, put=put, get=get,
+                                         get_maxes=f'cmd=maxes kvsname_max=256 keylen_max={longest} vallen_max=9999\n')
+            self.assertEqual(code, 0, (longest, text))
+
     def test_random_damage_to_answers_never_causes_a_crash_or_a_hang(self):
         refused = 0
         for seed in range(1, 151):

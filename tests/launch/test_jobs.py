@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from support import (HELPER, LCIRUN, PYTHON, LaunchTest, clean_environment, lcirun, run)
+from support import (HELPER, LCIRUN, PYTHON, LaunchTest, children, clean_environment, lcirun, run, wait_until)
 
 
 def infos(text):
@@ -217,6 +217,32 @@ class Streams(LaunchTest):
         process.wait(60)
         self.assertEqual(process.returncode, 124)
 
+    def test_output_that_waits_behind_the_timeout_costs_no_time(self):
+        process = self.start('-n', 1, '--label', '--timeout', 0.5, 'seq', 60000)
+        self.assertTrue(wait_until(lambda: children(process.pid)))
+        job = children(process.pid)[0]
+        self.assertTrue(wait_until(lambda: children(job)))  # the rank
+        self.assertTrue(wait_until(lambda: not children(job)))
+        time.sleep(0.5)
+
+        def switches():
+            with open(f'/proc/{job}/status') as f:
+                return int(re.search(r'\nvoluntary_ctxt_switches:\s+(\d+)', f.read()).group(1))
+        before = switches()
+        time.sleep(1)
+        self.assertLess(switches() - before, 100)
+        out, _ = self.finish(process)
+        self.assertEqual((process.returncode, out.count('\n')), (0, 60000))
+
+    def test_standard_streams_may_be_closed(self):
+        for how in ('<&-', '>&-', '2>&-', '<&- >&- 2>&-'):
+            for words in ('', '--label', '--hosts localhost'):
+                with self.subTest(how=how, words=words):
+                    script = f'{LCIRUN} -n 2 {words} sh -c "echo out; echo err >&2; exit 3" {how}; echo $?'
+                    result = run('bash', '-c', script)
+                    self.assertEqual(result.stdout.splitlines()[-1], '3', result.stderr)
+                    self.assertEqual('out' in result.stdout, '>&- ' not in how + ' ' or how == '2>&-')
+
     def test_a_job_whose_output_is_closed_ends_by_sigpipe(self):
         for label in ([], ['--label']):
             script = f'{LCIRUN} -n 2 -q {" ".join(label)} yes | head -n 1; echo ${{PIPESTATUS[0]}}'
@@ -250,6 +276,8 @@ class Arguments(LaunchTest):
                 (['-n', '2', '--bind', 'board', 'true'], 'board'),
                 (['-n', '2', '--timeout', '0', 'true'], '0'),
                 (['-n', '2', '--timeout', 'soon', 'true'], 'soon'),
+                (['-n', '2', '--timeout', 'nan', 'true'], 'nan'),
+                (['--hosts', 'localhost', '--host-timeout', 'nan', 'true'], 'nan'),
                 (['-n', '2', '--lable', 'true'], '--lable'),
                 (['-n', '2', '-z', 'true'], '-z')):
             with self.subTest(words=words):

@@ -10,7 +10,7 @@ import time
 import unittest
 
 from far_peers import FAR, LISTEN, FarPeersTest, TestsOfEachNetwork
-from support import PATIENCE
+from support import PATIENCE, run
 
 HELLO, CHALLENGE, OUTCOME = 64, 64, 32
 GOOD, NEAR = 1, 2
@@ -71,6 +71,10 @@ class PeersOverTcp(TestsOfEachNetwork, FarPeersTest):
         server = self.serve(**{LISTEN: where}, **env)
         self.assertRegex(self.where[0], r'^tcp://\S+:[1-9]\d*$')
         return server
+
+    def test_a_peer_is_alive_while_handlers_of_two_threads_throw(self):
+        result = run(os.environ['THROWING_PEER'], 'tcp://127.0.0.1:0', **{self.mark: 1}, **FAR)
+        self.assertEqual((result.stdout, result.returncode), ('alive\n', 0), result.stderr)
 
     def test_all_operations_work_with_addresses_of_both_families_and_with_names(self):
         for where in ('tcp://127.0.0.1:0', 'tcp://[::1]:0', 'tcp://localhost:0'):

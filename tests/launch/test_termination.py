@@ -108,6 +108,10 @@ class Timeouts(LaunchTest):
         self.assertEqual(result.returncode, 124)
         self.assertGreaterEqual(time.monotonic() - began, 2.5)  # 2 s of grace
 
+    def test_a_job_ends_though_nobody_reads_its_full_standard_error(self):
+        process = self.start('-n', 2, '--timeout', '0.5', 'sh', '-c', 'yes >&2')
+        self.assertEqual(process.wait(60), 124)
+
     def test_a_job_that_ends_before_its_timeout_is_unaffected(self):
         result = self.job('-n', 2, '--timeout', '100', 'true')
         self.assertEqual((result.returncode, result.stderr), (0, ''))

@@ -33,6 +33,15 @@ class Environment(Tools):
     def test_the_folder_can_be_chosen(self):
         self.assertEqual(self.job('-n', 2, '--wdir', '/usr', 'pwd').stdout, '/usr\n' * 2)
 
+    def test_programs_are_found_from_the_folder_in_which_ranks_start(self):
+        for words in (['./bin/true'], ['../usr/bin/true'], ['true']):
+            with self.subTest(words=words):
+                result = self.job('-n', 2, '--wdir', '/usr', *words, PATH='bin')
+                self.assertEqual((result.returncode, result.stderr), (0, ''))
+        result = self.job('-n', 2, '--wdir', '/usr', './test_tools.py')
+        self.assertEqual(result.returncode, 127)
+        self.assertIn("'/usr' (--wdir)", result.stderr)
+
 
 class Programs(Tools):
     def test_several_programs_run_as_one_job(self):
@@ -52,6 +61,10 @@ class Programs(Tools):
 
     def test_a_colon_among_the_program_s_arguments_is_passed_on(self):
         self.assertEqual(self.job('-n', 1, 'echo', ':', 'a').stdout, ': a\n')
+
+    def test_a_part_begins_with_any_form_of_its_number_of_ranks(self):
+        for number in (['-n', 1], ['-n1'], ['-np', 1], ['--ranks', 1], ['--ranks=1']):
+            self.assertEqual(self.job('-n', 1, 'echo', 'a', ':', *number, 'echo', 'a').stdout, 'a\n' * 2, number)
 
     def test_mistakes_in_a_part_are_reported(self):
         for words, text in ((['-n', 1, 'true', ':', '-n', 2], 'no program'),

@@ -8,6 +8,29 @@
 using namespace tcp_test;
 using lci_test::failing_memory;
 
+TEST_CASE("a message longer than a buffer arrives although there is no memory for it at first", "[unit]") {
+  connected_pair p;
+  const std::string text(300'000, 'l');
+  const std::string bytes = framed(text);
+  p.say(bytes.substr(0, 200'000));  // more than the buffer holds
+  {
+    const failing_memory none(text.size());
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (failing_memory::failures() < 2 && std::chrono::steady_clock::now() < end) {
+      try {
+        p.poll();
+      } catch (const std::bad_alloc&) {
+      }
+    }
+    CHECK(failing_memory::failures() >= 2);
+  }
+  p.say(bytes.substr(200'000));
+  p.until([&] { return p.sink.messages.size() == 1 || !p.sink.failures.empty(); });
+  CHECK(p.sink.failures.empty());
+  const bool is_whole = p.sink.messages == std::vector<std::string>{text};
+  CHECK(is_whole);
+}
+
 TEST_CASE("messages to a slow peer arrive although there is no memory for what the socket does not take", "[unit]") {
   connected_pair p(131072, 70000);
   const std::string text(60000, 't');

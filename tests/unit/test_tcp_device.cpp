@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <chrono>
@@ -64,6 +65,42 @@ TEST_CASE("messages after one whose handler threw are delivered by the next poll
   p.say(all);
   p.until([&] { return p.sink.messages.size() == 8; });
   CHECK(p.sink.messages == std::vector<std::string>{"0", "thrown", "2", "thrown", "4", "thrown", "6", "thrown"});
+}
+
+TEST_CASE("a peer is alive while handlers of two threads that poll throw", "[unit]") {
+  struct throwing final : event_sink {
+    void on_recv(int, const std::byte*, size_t, void*) override {
+      if (messages.fetch_add(1) % 2 == 1) throw std::runtime_error("a handler's");
+    }
+    void on_complete(void*) override {}
+    void on_remote_write(int, uint32_t) override {}
+    void on_peer_failure(int, const char*) override { ++failures; }
+    void on_operation_failure(void*, int) override {}
+    std::atomic<int> messages{0}, failures{0};
+  } sink;
+  connected_pair p;
+  constexpr int n_messages = 50'000;
+  std::thread peer([&] {
+    std::string many;
+    for (int i = 0; i < 100; ++i) many += framed(std::string(1000, 'm'));  // they fill the buffers
+    for (int i = 0; i < n_messages && send(p.peer.get(), many.data(), many.size(), MSG_NOSIGNAL) > 0;) i += 100;
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto poll = [&] {
+    while (sink.messages < n_messages && sink.failures == 0 && std::chrono::steady_clock::now() < end) {
+      try {
+        p.own.poll(sink, 64);
+      } catch (const std::runtime_error&) {
+      }
+    }
+  };
+  std::thread other(poll);
+  poll();
+  other.join();
+  shutdown(p.peer.get(), SHUT_RDWR);
+  peer.join();
+  CHECK(sink.messages == n_messages);
+  CHECK(sink.failures == 0);
 }
 
 TEST_CASE("a peer that sends invalid frames has failed", "[unit]") {

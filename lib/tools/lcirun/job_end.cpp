@@ -135,7 +135,7 @@ double job::until_next_deadline() const {
   if (phase_ != phase_t::running && processes()) consider(phase_ends_);
   for (const auto& each : hosts_) consider(each->deadline());
   if (!ended_) {
-    consider(timeout_at_);
+    if (running_ > 0) consider(timeout_at_);
     if (absent_ > 0 && server_.barrier_begun()) {
       for (const rank_state& rank : ranks_) {
         if (rank.closed_at != 0) consider(rank.closed_at + late_barrier);

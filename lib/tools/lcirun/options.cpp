@@ -1,6 +1,7 @@
 #include "lib/tools/lcirun/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include "lci/config.hpp"
 #include "lib/tools/lcirun/binding.hpp"
@@ -144,6 +145,9 @@ void take_hosts(launch_options& options, const words_of_options& words) {
 }
 
 void take_rest(launch_options& options, const words_of_options& words) {
+  // A range check does not refuse it.
+  if (std::isnan(options.timeout)) refuse("--timeout nan: a number of seconds is needed");
+  if (std::isnan(options.host_timeout)) refuse("--host-timeout nan: a number of seconds is needed");
   for (const std::string* each : {&options.output, &options.error}) {
     expand_pattern(*each, 0, "", "");
   }
@@ -182,7 +186,8 @@ std::vector<std::vector<std::string>> parts_of(int argc, char** argv) {
   std::vector<std::vector<std::string>> parts(1);
   for (int i = 1; i < argc; ++i) {
     const std::string next = i + 1 < argc ? argv[i + 1] : "";
-    if (std::string(argv[i]) == ":" && (next.rfind("-n", 0) == 0 || next == "--ranks")) {
+    if (std::string(argv[i]) == ":" &&
+        (next.rfind("-n", 0) == 0 || next == "--ranks" || next.rfind("--ranks=", 0) == 0)) {
       parts.emplace_back();
     } else {
       parts.back().emplace_back(argv[i]);

@@ -64,7 +64,8 @@ int output_files::open_once(const std::string& path) {
   if (known != opened_.end()) return known->second;
   // O_APPEND: ranks that share a file don't overwrite each other's output.
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "--output file '" + path + "'");
+  if (fd < 0)
+    throw std::system_error(errno, std::generic_category(), "can't write to '" + path + "' (--output, --error)");
   return opened_[path] = fd;
 }
 

@@ -23,6 +23,9 @@ namespace lci::launcher {
 
 namespace {
 
+// For a message that nobody reads: the job must be served, and ended, all the same. The next ones are not waited for.
+constexpr int reader_timeout_ms = 5000;
+
 /// The parent of a living process; 0 if it has ended or is a zombie.
 pid_t parent_of(const char* pid) {
   const std::string path = std::string("/proc/") + pid + "/stat";
@@ -96,6 +99,12 @@ int exit_code(int status) { return WIFSIGNALED(status) ? exit_signal_base + WTER
 
 void complain(const std::string& text) {
   const std::string line = "lcirun: " + text + "\n";
+  static bool is_read = true;
+  pollfd error{STDERR_FILENO, POLLOUT, 0};
+  while (poll(&error, 1, is_read ? reader_timeout_ms : 0) < 0 && errno == EINTR) {
+  }
+  is_read = error.revents != 0;
+  if (!is_read) return;
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, line.data(), line.size());
 }
 

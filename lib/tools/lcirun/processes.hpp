@@ -26,7 +26,7 @@ std::string describe_exit(int wait_status);
 /// The exit code that a shell would show.
 int exit_code(int wait_status);
 
-/// "lcirun: <text>" on stderr, in one write.
+/// "lcirun: <text>" on stderr, in one write. The message is lost if a pipe remains full for some seconds.
 void complain(const std::string& text);
 
 /// Calls `on_end` when children have ended. SIGCHLD must be blocked. Returns a descriptor that the caller closes.

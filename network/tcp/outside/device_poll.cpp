@@ -136,6 +136,8 @@ bool device::read(slot& s, event_sink& sink, int& n_events) {
     if (in.empty() && !s.content && recent_.load(std::memory_order_relaxed) != &s) chunks_.give(std::move(s.incoming));
     return false;
   }
+  // Without space, 0 is no end: a handler has thrown in another thread, and the bytes are to be delivered.
+  if (n == 0 && in.room() == 0 && s.content.is_whole()) return false;
   if (n == 0)
     stop_reading(s, "its link has ended without a close notification", false);
   else if (errno == EFAULT)
@@ -157,7 +159,7 @@ void device::stop_reading(slot& s, const char* trouble, bool at_once) {
 }
 
 int device::deliver(slot& s, event_sink& sink) {
-  struct rest {  // if a handler throws
+  struct rest {  // if a handler throws, or there is no memory
     device& of;
     slot& s;
     bool whole = false;
@@ -195,11 +197,11 @@ int device::deliver(slot& s, event_sink& sink) {
     ++n_events;
     sink.on_recv(s.peer, frame.message, frame.size, nullptr);
   }
-  left.whole = true;
   if (LCI_LIKELY(wrong == nullptr))
-    keep_rest(s, needed);
+    keep_rest(s, needed);  // there may be no memory for a longer chunk
   else
     stop_reading(s, wrong, true);
+  left.whole = true;
   return n_events;
 }
 
