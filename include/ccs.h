@@ -97,7 +97,8 @@ CCS_API int CCS_sender_rank(CCS_token_t token, CCS_node_t* sender);
  * transferred. To accept the message, it stores the memory for the data and a callback that runs when the data has
  * arrived, and returns CCS_SUCCESS. CCS_FAILURE refuses the message. With CCS_AGAIN the handler is called again later,
  * and later messages may overtake this one. `buf` may be reused when `local_done` is called; inside it,
- * CCS_callback_status() returns whether the target has refused the message. */
+ * CCS_callback_status() returns whether the target has refused the message. CCS_register_handler() takes such handlers
+ * too. */
 typedef int (*CCS_amlarge_handler_t)(CCS_token_t token, size_t len, void** dest, size_t* dest_count,
                                      CCS_datadesc_t* dest_desc, CCS_callback_t* done, void** done_arg,
                                      unsigned num_args, ...);
@@ -257,12 +258,26 @@ CCS_API int CCS_nointerrupt_end(void);
 
 extern "C++" { /* because programs include this header inside of their own extern "C" */
 /* Registers a handler with ordinary parameters. */
+#if __cplusplus >= 201103L
 template <class... Args>
 inline int CCS_register_handler(CCS_context_t context, unsigned handler_id,
                                 void (*handler_ptr)(CCS_token_t, void*, unsigned, Args...)) {
   static_assert(sizeof...(Args) <= CCS_MAX_HANDLER_ARGS, "a handler has at most 16 arguments");
   return CCS_register_spread_handler(context, handler_id, reinterpret_cast<void (*)(void)>(handler_ptr),
                                      static_cast<int>(sizeof...(Args)));
+}
+#else /* C++98 cannot count the parameters */
+template <class Function>
+inline int CCS_register_handler(CCS_context_t context, unsigned handler_id, Function* handler_ptr) {
+  return CCS_register_spread_handler(context, handler_id, reinterpret_cast<void (*)(void)>(handler_ptr), -1);
+}
+#endif
+/* Registers a handler of large messages. A template, so that NULL stays a CCS_amhandler_t. */
+template <class Length>
+inline int CCS_register_handler(CCS_context_t context, unsigned handler_id,
+                                int (*handler_ptr)(CCS_token_t, Length, void**, size_t*, CCS_datadesc_t*,
+                                                   CCS_callback_t*, void**, unsigned, ...)) {
+  return CCS_register_large_handler(context, handler_id, handler_ptr);
 }
 inline int CCS_sender_rank(CCS_token_t token, int* sender) {
   CCS_node_t node = 0;
@@ -272,11 +287,15 @@ inline int CCS_sender_rank(CCS_token_t token, int* sender) {
 }
 } /* extern "C++" */
 #elif defined(__GNUC__)
-/* Registers a handler. The type of the function decides whether it is a variadic one. */
-#define CCS_register_handler(context, handler_id, handler_ptr)                                                       \
-  __extension__(_Generic((handler_ptr), CCS_amhandler_t : 1, default : 0)                                            \
-                    ? CCS_register_vhandler((context), (handler_id), (CCS_amhandler_t)(void (*)(void))(handler_ptr)) \
-                    : CCS_register_spread_handler((context), (handler_id), (void (*)(void))(handler_ptr), -1))
+/* Registers a handler. The type of the function decides whether it is a variadic one, and whether it is one of large
+ * messages. */
+#define CCS_REGISTER_AS_(context, handler_id, handler_ptr, kind)                                             \
+  ((kind) == 1   ? CCS_register_vhandler((context), (handler_id), (CCS_amhandler_t)(handler_ptr))            \
+   : (kind) == 2 ? CCS_register_large_handler((context), (handler_id), (CCS_amlarge_handler_t)(handler_ptr)) \
+                 : CCS_register_spread_handler((context), (handler_id), (handler_ptr), -1))
+#define CCS_register_handler(context, handler_id, handler_ptr)                       \
+  __extension__ CCS_REGISTER_AS_(context, handler_id, (void (*)(void))(handler_ptr), \
+                                 _Generic((handler_ptr), CCS_amhandler_t : 1, CCS_amlarge_handler_t : 2, default : 0))
 #endif
 
 #endif

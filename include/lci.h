@@ -172,7 +172,7 @@ extern LCI_API int LCI_DEFAULT_QUEUE_LENGTH, LCI_MAX_QUEUE_LENGTH, LCI_DEFAULT_T
 /* Settings of the published implementation, which have no effect here. */
 extern LCI_API int LCI_PACKET_RETURN_THRESHOLD, LCI_IBV_USE_ODP, LCI_TOUCH_LBUFFER, LCI_IBV_USE_PREFETCH;
 extern LCI_API int LCI_SEND_SLOW_DOWN_USEC, LCI_RECV_SLOW_DOWN_USEC;
-extern LCI_API bool LCI_IBV_ENABLE_EVENT_POLLING_THREAD;
+__extension__ extern LCI_API bool LCI_IBV_ENABLE_EVENT_POLLING_THREAD; /* C89 has no bool */
 extern LCI_API size_t LCI_MAX_SINGLE_MESSAGE_SIZE;
 
 /* --- start and end --- */

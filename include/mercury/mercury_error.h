@@ -7,6 +7,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* g++ heeds no other way to allow macros with a variable number of arguments to programs of C++98 with -pedantic. */
+#if defined(__cplusplus) && __cplusplus < 201103L
+#pragma GCC system_header
+#endif
+
 #if defined(__GNUC__)
 __attribute__((unused, format(printf, 5, 6)))
 #endif

@@ -5,6 +5,11 @@
 #include <na_config.h>
 #include <stdio.h>
 
+/* g++ heeds no other way to allow macros with a variable number of arguments to programs of C++98 with -pedantic. */
+#if defined(__cplusplus) && __cplusplus < 201103L
+#pragma GCC system_header
+#endif
+
 /* Macros with a variable number of arguments are newer than C89, for which programs may be compiled with -pedantic. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvariadic-macros"

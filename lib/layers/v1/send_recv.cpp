@@ -245,6 +245,10 @@ LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(LCI_endpoint_s& ep, void* bu
   to.local.signal(s);
   return LCI_OK;
 }
+[[gnu::noinline]] void give_back_unposted(void* packet) {
+  record_returned(packet);
+  give_back_packet(packet);
+}
 [[gnu::noinline]] LCI_error_t recvm_otherwise(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
                                               LCI_comp_t completion, void* user_context) {
   return guarded("LCI_recvm", [&] {
@@ -286,15 +290,16 @@ LCI_error_t LCI_recvmn(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t co
     const lci::tag_t core_tag = send_tag(*ep, space::mediums, tag);
     const int source = source_of(*ep, rank);
     void* packet = take_packet();
-    if (LCI_UNLIKELY(packet == nullptr)) return LCI_ERR_RETRY;
+    // Programs may post more receives than there are packets before they take any message.
+    if (LCI_UNLIKELY(packet == nullptr)) packet = make_medium(static_cast<size_t>(LCI_MEDIUM_SIZE)).address;
     LCI_error_t code;
     try {
       code = receive_medium(*ep, packet, static_cast<size_t>(LCI_MEDIUM_SIZE), source, core_tag, to, user_context);
-    } catch (const lci::invalid_argument_error&) {  // nothing was posted
-      give_back_packet(packet);
+    } catch (const lci::invalid_argument_error&) {
+      give_back_unposted(packet);
       throw;
     }
-    if (LCI_UNLIKELY(code == LCI_ERR_RETRY)) give_back_packet(packet);
+    if (LCI_UNLIKELY(code == LCI_ERR_RETRY)) give_back_unposted(packet);
     return code;
   } catch (...) {
     return fail_by_exception("LCI_recvmn");

@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from library_exports import LibraryExports, include
+from library_exports import LibraryExports, complaints, include
 
 
 class Exports(LibraryExports, unittest.TestCase):
@@ -13,6 +13,29 @@ class Exports(LibraryExports, unittest.TestCase):
 
     def declared(self):
         return set(re.findall(r"CCS_API [^;]*?\b(CCS_\w+)(?=\()", include("ccs.h")))
+
+    def test_each_standard_registers_handlers_of_all_kinds(self):
+        program = """
+#include <ccs.h>
+static void spread(CCS_token_t token, void* data, unsigned bytes, int a, void* b) {
+  (void)token, (void)data, (void)bytes, (void)a, (void)b;
+}
+static void variadic(CCS_token_t token, void* data, unsigned bytes, unsigned n, ...) {
+  (void)token, (void)data, (void)bytes, (void)n;
+}
+static int large(CCS_token_t token, size_t bytes, void** dest, size_t* count, CCS_datadesc_t* desc,
+                 CCS_callback_t* done, void** arg, unsigned n, ...) {
+  (void)token, (void)bytes, (void)dest, (void)count, (void)desc, (void)done, (void)arg, (void)n;
+  return CCS_FAILURE;
+}
+int f(CCS_amhandler_t given);
+int f(CCS_amhandler_t given) {
+  return CCS_register_handler(0, 0, spread) + CCS_register_handler(0, 1, &variadic) +
+         CCS_register_handler(0, 2, large) + CCS_register_handler(0, 3, &large) + CCS_register_handler(0, 4, given) +
+         CCS_register_handler(0, 5, (CCS_amhandler_t)NULL);
+}
+"""
+        self.assertEqual(complaints(program, os.path.join(os.environ["LCI_SOURCE"], "include")), [])
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ void sent(void*) {
 
 TEST_CASE("the header handler of a large message selects its memory, refuses it or delays it", "[handlers]") {
   job j;
-  REQUIRE(CCS_register_large_handler(j.context, 4, header) == CCS_SUCCESS);
+  REQUIRE(CCS_register_handler(j.context, 4, header) == CCS_SUCCESS);
   for (const size_t size : {size_t{0}, size_t{1}, size_t{70000}, size_t{3} << 20}) {
     for (int what = 0; what < 3; ++what) {
       large = {};

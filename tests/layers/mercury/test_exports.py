@@ -5,7 +5,7 @@ import os
 import re
 import unittest
 
-from library_exports import LibraryExports, include, output
+from library_exports import LibraryExports, complaints, include, output
 
 # A declaration: the macro that marks exported functions, and the function's name, up to the semicolon.
 FUNCTION = r"{} [^;]*?\b(\w+)(?=\()[^;{{]*;"
@@ -19,6 +19,12 @@ class Mercury(LibraryExports, unittest.TestCase):
     LIBRARY = os.environ["MERCURY_LIBRARY"]
     C_HEADERS = ("mercury/mercury.h", "mercury/mercury_bulk.h", "mercury/mercury_proc.h", "mercury/mercury_thread_pool.h")
     NEEDS = "libna.so.2"
+
+    def test_headers_with_macros_of_variable_arguments_compile_in_old_languages(self):
+        folder = os.path.join(os.environ["LCI_SOURCE"], "include", "mercury")
+        for header in "na_error.h", "mercury_error.h", "mercury_macros.h", "mercury_stubs.h", "mercury_callback.h":
+            with self.subTest(header=header):
+                self.assertEqual(complaints(f"#include <{header}>\n", folder, c=("c89",), cpp=("c++98",)), [])
 
     def declared(self):
         return functions("HG_EXPORT", "mercury.h", "mercury_bulk.h", "mercury_callback.h", "mercury_checksum.h",

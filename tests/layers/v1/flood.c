@@ -70,6 +70,34 @@ static void receive_all(LCI_comp_t queue, LCI_endpoint_t ep, int puts) {
   free(seen);
 }
 
+/* Receives cost the program no packets until their messages come. */
+static void post_more_receives_than_packets(LCI_comp_t queue) {
+  int all = LCI_SERVER_NUM_PKTS + 100;
+  LCI_mbuffer_t m;
+  LCI_request_t r;
+  LCI_error_t code;
+  int i, good = 0;
+  for (i = 0; i < all; ++i) {
+    code = LCI_recvmn(LCI_UR_ENDPOINT, LCI_RANK, (LCI_tag_t)(i % 1000), queue, NULL);
+    if (code != LCI_OK) break;
+  }
+  CHECK(i == all);
+  all = i;
+  for (i = 0; i < all; ++i) {
+    m.address = &i;
+    m.length = sizeof i;
+    while ((code = LCI_sendm(LCI_UR_ENDPOINT, m, LCI_RANK, (LCI_tag_t)(i % 1000))) == LCI_ERR_RETRY)
+      LCI_progress(LCI_UR_DEVICE);
+    CHECK(code == LCI_OK);
+  }
+  for (i = 0; i < all; ++i) {
+    while (LCI_queue_pop(queue, &r) != LCI_OK) LCI_progress(LCI_UR_DEVICE);
+    good += r.flag == LCI_OK && r.data.mbuffer.length == sizeof i && *(int*)r.data.mbuffer.address % 1000 == (int)r.tag;
+    CHECK(LCI_mbuffer_free(r.data.mbuffer) == LCI_OK);
+  }
+  CHECK(good == all);
+}
+
 int main(int argc, char** argv) {
   LCI_endpoint_t ep;
   LCI_plist_t plist;
@@ -91,6 +119,7 @@ int main(int argc, char** argv) {
     }
     CHECK(LCI_gfence_wait(ep) == LCI_OK);
   }
+  post_more_receives_than_packets(queue);
   CHECK(LCI_endpoint_free(&ep) == LCI_OK && LCI_plist_free(&plist) == LCI_OK && LCI_queue_free(&queue) == LCI_OK);
   CHECK(LCI_finalize() == LCI_OK);
   printf("rank %d: %lu retries\n", LCI_RANK, (unsigned long)retries);

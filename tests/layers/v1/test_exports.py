@@ -30,7 +30,7 @@ class Exports(LibraryExports, unittest.TestCase):
     def declared(self):
         text = re.sub(r"/\*.*?\*/", "", include("lci.h"), flags=re.S)
         names = set()
-        for declaration in re.findall(r"^(?:extern )?LCI_API ([^;]*);", text, re.M):
+        for declaration in re.findall(r"^(?:__extension__ )?(?:extern )?LCI_API ([^;]*);", text, re.M):
             named = declaration.split("(")[0] if "(" in declaration else declaration
             found = re.findall(r"\b(LCIX?_\w+)\b(?! \w|\*)", named)
             names |= {n for n in found if n not in ("LCI_error_t", "LCI_device_t", "LCI_endpoint_t", "LCI_comp_t")}
@@ -113,6 +113,11 @@ LCI_error_t g(LCI_comp_t cq, LCI_request_t* r, LCI_mbuffer_t b, size_t n) {
                              f"extern {result} (*p){parameters};\n{result} (*p){parameters} = {name};\n"
                              f"extern {result} f({declared});\n{result} f({declared}) {{ return {name}({values}); }}\n")
         self.assertGreater(len(functions), 75)
+
+    def test_programs_in_c89_include_the_header(self):
+        for compiler in "gcc", "clang":
+            with self.subTest(compiler=compiler):
+                self.compile(compiler, "c", "c89", "#include <lci.h>\nint main(void) { return 0; }\n")
 
     def test_c(self):
         vectors = ("", "#define LCI_USE_AVX\n")
