@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "generated/core_operations.hpp"
 #include "lib/coll/algorithms.hpp"
 
@@ -31,6 +33,7 @@ void broadcast_ring(plan& p, void* buffer, size_t size, int root, size_t pieces)
   const int n = p.n(), v = (p.me() - root + n) % n;
   const int next = (p.me() + 1) % n, before = (p.me() - 1 + n) % n;
   auto* bytes = static_cast<std::byte*>(buffer);
+  pieces = std::min(pieces, plan::n_steps);
   for (size_t i = 0; i < pieces; ++i) {
     std::byte* at = bytes + piece_begin(size, i, pieces);
     const size_t length = piece_begin(size, i + 1, pieces) - piece_begin(size, i, pieces);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "lib/base/call_watch.hpp"
-#include "lib/core/device/barrier_rounds.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/kept_exceptions.hpp"
@@ -17,6 +16,12 @@ namespace lci::coll {
 struct plan::memory {
   std::deque<std::function<void()>> functions;
   std::vector<std::unique_ptr<std::byte[]>> blocks;
+  std::shared_ptr<core::collective_numbers> numbers;  // once the plan runs, if it has a number
+  core::collective_turn turn;
+
+  ~memory() {
+    if (numbers != nullptr) numbers->end(turn.number);
+  }
 };
 
 plan::plan(const char* operation, const scope& s)
@@ -45,21 +50,42 @@ plan::~plan() {
 void plan::discard() {
   if (!graph_.is_empty()) free_comp(&graph_);
   if (scope_.comp.is_empty()) free_comp(&done_);
-  if (number_) scope_.device.p_impl->collective_numbers.take_back(*number_);
+  if (number_) scope_.device.p_impl->collective_numbers->take_back(*number_);
 }
 
 tag_t tag_of_operation(device_t device, uint32_t number) {
-  return (static_cast<tag_t>(device.p_impl->attr.uid) & 0xff) << 24 | (static_cast<tag_t>(number) & 0xfff) << 12;
+  static_assert(plan::n_steps == 1 << 12 && core::collective_numbers::n_distinct == 1 << 8);
+  return (static_cast<tag_t>(device.p_impl->attr.uid) & 0xfff) << 20 | (static_cast<tag_t>(number) & 0xff) << 12;
 }
 
 tag_t plan::tag_of(size_t step) {
-  if (!number_) number_ = scope_.device.p_impl->collective_numbers.next();
-  return tag_of_operation(scope_.device, *number_) | (step & 0xfff);
+  if (!number_) take_number();
+  return tag_of_operation(scope_.device, *number_) | (step & (n_steps - 1));
+}
+
+void plan::take_number() {
+  core::collective_numbers& numbers = *scope_.device.p_impl->collective_numbers;
+  number_ = numbers.next();
+  core::collective_turn& turn = memory_->turn;
+  turn.number = *number_;
+  if (numbers.may_send(turn.number)) return;
+  const graph_node_run_cb_t wait = [](void* value) {
+    auto& m = *static_cast<memory*>(value);
+    return status_t(m.numbers->may_send_or_wait(m.turn) ? errorcode_t::done : errorcode_t::posted);
+  };
+  gate_ = graph_add_node_x(graph_, wait).value(memory_)();
+  turn.graph = graph_.p_impl;
+  turn.gate = gate_;
 }
 
 plan::node plan::placed(node what, nodes after) {
   for (const node& before : after) order(before, what);
   return what;
+}
+
+plan::node plan::message(node what, nodes after) {
+  order(gate_, what);
+  return placed(what, after);
 }
 
 void plan::order(node before, node after) {
@@ -69,39 +95,50 @@ void plan::order(node before, node after) {
 namespace {
 
 /// A post of a running plan. If there is no memory, returns `retry_nomem`, so that the graph posts it again: other
-/// ranks wait for it. Throws resource_error after memory_tries attempts.
+/// ranks wait for it. Throws resource_error after memory_tries attempts. A message is sent when it has left the
+/// backlog: the program may then leave this device without progress.
 template <class Post>
 class retried_post {
  public:
-  explicit retried_post(Post post) : post_(post) {}
+  retried_post(Post post, device_t device, int rank) : post_(post), device_(*device.p_impl), rank_(rank) {}
   void local_comp(comp_t comp) { post_.local_comp(comp); }
   void user_context(void* context) { post_.user_context(context); }
   status_t operator()() {
-    try {
-      return post_();
-    } catch (const resource_error&) {
-      if (++tries_ == memory_tries) throw;
+    if (!queued_) {
+      try {
+        const status_t status = post_();
+        if (LCI_LIKELY(status.error != errorcode_t::done_backlog)) return status;
+        queued_ = true;
+      } catch (const resource_error&) {
+        if (++tries_ == memory_tries || is_closing()) throw;
+        await_memory();
+        return errorcode_t::retry_nomem;
+      }
     }
-    await_memory();
-    return errorcode_t::retry_nomem;
+    return device_.backlog.bytes_for(rank_) == 0 || is_closing() ? errorcode_t::done : errorcode_t::retry_backlog;
   }
 
  private:
+  /// Whether the device is being freed. Then nothing may be left to be repeated, and it sends what is queued.
+  bool is_closing() const { return device_.lifetime.closing(); }
+
   Post post_;
+  core::device& device_;
+  const int rank_;
   int tries_ = 0;
+  bool queued_ = false;
 };
 
 }  // namespace
 
 plan::node plan::send(int rank, const void* buffer, size_t size, size_t step, nodes after) {
-  if (receivers_.empty() || receivers_.back() != rank) receivers_.push_back(rank);
   const post_send_x post(rank, buffer, size, tag_of(step), COMP_NULL);
-  return placed(graph_add_node_op(graph_, retried_post(within(scope_, post))), after);
+  return message(graph_add_node_op(graph_, retried_post(within(scope_, post), scope_.device, rank)), after);
 }
 
 plan::node plan::receive(int rank, void* buffer, size_t size, size_t step, nodes after) {
   const post_recv_x post(rank, buffer, size, tag_of(step), COMP_NULL);
-  return placed(graph_add_node_op(graph_, retried_post(within(scope_, post))), after);
+  return message(graph_add_node_op(graph_, retried_post(within(scope_, post), scope_.device, rank)), after);
 }
 
 plan::node plan::then(std::function<void()> function, nodes after) {
@@ -120,6 +157,7 @@ std::byte* plan::scratch(size_t size) {
 
 void plan::run() {
   if (scope_.comp.is_empty()) require_no_handler(operation_);
+  if (number_) memory_->numbers = scope_.device.p_impl->collective_numbers;
   const comp_t graph = std::exchange(graph_, comp_t());  // once started, it frees itself
   graph_start(graph);
   if (!scope_.comp.is_empty()) return;
@@ -131,10 +169,7 @@ void plan::run() {
   while (!kept.call(wait)) continue;
   free_comp(&done_);
   const errorcode_t code = status.error.errorcode;
-  if (code < errorcode_t::fatal) {
-    for (const int rank : receivers_) core::await_sent(*scope_.device.p_impl, rank, kept);
-    return;
-  }
+  if (code < errorcode_t::fatal) return;
   if (status.rank < 0)
     throw resource_error(std::string(operation_) +
                          ": this rank could not do its part: it had no memory, or a function threw; other ranks wait");

@@ -40,9 +40,8 @@ Post within(const scope& s, Post post) {
 }
 
 /// The tag of an operation's step 0. Messages of different operations must not match: a tag consists of
-/// the device (8 bits), the operation's number on that device (12 bits) and the step within it (12
-/// bits), all the same at both ends. Numbers and steps wrap after 4096; messages of one pair of ranks with
-/// the same tag are then matched in the order in which they were posted.
+/// the device (12 bits), the operation's number on that device (8 bits) and the step within it (12 bits), all the same
+/// at both ends. Operations whose numbers have the same 8 bits come after each other (collective_numbers).
 tag_t tag_of_operation(device_t device, uint32_t number);
 
 /// Built, then run, by one thread. Owns its graph until run(), then the graph frees itself.
@@ -58,6 +57,10 @@ class plan {
     graph_node_t node_;
   };
   using nodes = std::initializer_list<node>;
+
+  /// Messages of a pair of ranks whose steps differ by a multiple of this have the same tag: one must have ended before
+  /// the other is posted.
+  static constexpr size_t n_steps = 4096;
 
   plan(const char* operation, const scope& s);
   ~plan();
@@ -77,7 +80,7 @@ class plan {
   /// Uninitialised memory that is freed when the plan has ended.
   std::byte* scratch(size_t size);
 
-  /// Starts the plan; without a completion object, waits for its end, and until its messages have left the backlog.
+  /// Starts the plan; without a completion object, waits for its end. Its messages have left the backlog then.
   /// Throws peer_failure_error if a peer has failed, resource_error if this rank's part has.
   void run();
 
@@ -86,7 +89,9 @@ class plan {
   /// The first message takes the operation's number. So a call with invalid arguments takes none, even if
   /// only one rank makes it; nor does a call that throws before the plan runs.
   tag_t tag_of(size_t step);
+  void take_number();
   node placed(node what, nodes after);
+  node message(node what, nodes after);
   /// Frees a plan that was not run.
   void discard();
 
@@ -97,7 +102,7 @@ class plan {
   comp_t done_;   // signalled by the graph
   comp_t graph_;  // frees itself at its end
   memory* memory_;
-  std::vector<int> receivers_;  // ranks that this one sends to, in the order of the sends
+  node gate_;  // before all messages of an operation that has to wait for its tags; else null
 };
 
 // --- checks of arguments; they throw invalid_argument_error ---

@@ -68,7 +68,7 @@ void require_all(const std::vector<mapping>& all, const std::exception_ptr& why)
 
 /// The other ranks wait for this rank, so an exchange that has not begun here for want of memory is begun again.
 void insist_on_exchange(gathered<mapping>& maps, runtime_t runtime, device_t device) {
-  const auto& numbers = device.p_impl->collective_numbers;
+  const auto& numbers = *device.p_impl->collective_numbers;
   const uint32_t number = numbers.peek();
   for (int tries = 1;; ++tries) {
     try {

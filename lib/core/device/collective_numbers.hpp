@@ -1,27 +1,143 @@
-// The numbers of a device's collective operations.
+// The numbers of a device's collective operations, of which two with the same tags never have messages under way.
 #pragma once
 
-#include <atomic>
+#include <array>
 #include <cstdint>
+#include <mutex>
+
+#include "lci/operations.hpp"
+#include "lib/concurrent/deferred_queue.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/core/operation/dependent.hpp"
 
 namespace lci::core {
 
-/// Part of a device. Thread-safe. A number is the same at all ranks, since they begin a device's collective operations
-/// in the same order.
-class collective_numbers {
- public:
-  /// Begins an operation, and returns its number.
-  uint32_t next() { return next_.fetch_add(1, std::memory_order_relaxed); }
-  /// Returns the number of an operation that has not begun at this rank.
-  void take_back(uint32_t number) {
-    uint32_t after = number + 1;
-    next_.compare_exchange_strong(after, number, std::memory_order_relaxed, std::memory_order_relaxed);
-  }
-  /// The number that next() will return.
-  uint32_t peek() const { return next_.load(std::memory_order_relaxed); }
+/// A collective operation that waits until its number's tags are free: `gate` is the node of its graph that comes
+/// before its messages. Owned by the graph.
+struct collective_turn : deferred_task {
+  collective_turn() : deferred_task(run_gate) {}
+
+  uint32_t number = 0;
+  comp_impl_t* graph = nullptr;
+  graph_node_t gate = nullptr;
 
  private:
-  std::atomic<uint32_t> next_{0};
+  static bool run_gate(deferred_task* self) {
+    graph_node_mark_complete_x(static_cast<collective_turn*>(self)->gate)();
+    return true;
+  }
+};
+
+/// Of a device and its collective operations, which may end after it. Thread-safe. A number is the same at all ranks,
+/// since they begin a device's collective operations in the same order.
+///
+/// The tags of `n_distinct` successive numbers differ. Numbers are divided into windows of half as many. The messages
+/// of an operation wait until all operations of the window before the last one have ended at this rank. So when it
+/// receives messages under a tag, it has received those of earlier operations under that tag.
+class collective_numbers {
+ public:
+  static constexpr uint32_t n_distinct = 256;
+
+  explicit collective_numbers(deferred_queue& deferred) : deferred_(deferred) {}
+
+  /// Begins an operation, and returns its number.
+  uint32_t next() {
+    std::lock_guard guard(lock_);
+    return next_++;
+  }
+  /// Returns the number of an operation that has not begun at this rank.
+  void take_back(uint32_t number) {
+    {
+      std::lock_guard guard(lock_);
+      if (next_ == number + 1) {
+        next_ = number;
+        return;
+      }
+    }
+    end(number);
+  }
+  /// The number that next() will return.
+  uint32_t peek() const {
+    std::lock_guard guard(lock_);
+    return next_;
+  }
+
+  bool may_send(uint32_t number) const {
+    std::lock_guard guard(lock_);
+    return is_due(number);
+  }
+  /// True if the operation may send. Otherwise its gate is completed later.
+  bool may_send_or_wait(collective_turn& turn) {
+    std::lock_guard guard(lock_);
+    if (is_due(turn.number)) return true;
+    turn.next = waiting_;
+    waiting_ = &turn;
+    return false;
+  }
+  /// The operation has ended at this rank.
+  void end(uint32_t number) noexcept {
+    deferred_task* due = nullptr;
+    {
+      std::lock_guard guard(lock_);
+      if (!count_end(number) || closed_) return;
+      for (deferred_task** at = &waiting_; *at != nullptr;) {
+        deferred_task* const t = *at;
+        if (is_due(static_cast<collective_turn*>(t)->number)) {
+          *at = t->next;
+          t->next = due;
+          due = t;
+        } else {
+          at = &t->next;
+        }
+      }
+    }
+    while (due != nullptr) {
+      deferred_task* const t = due;
+      due = t->next;
+      deferred_.push(t);
+    }
+  }
+
+  /// The device is being freed: operations that wait will not send any more.
+  void close() {
+    std::lock_guard guard(lock_);
+    closed_ = true;
+  }
+  /// After close(): removes an operation that waits. Returns what to signal; without an object if none waits.
+  unfinished take_waiting() {
+    std::lock_guard guard(lock_);
+    if (waiting_ == nullptr) return {nullptr, status_t()};
+    const auto* turn = static_cast<collective_turn*>(waiting_);
+    waiting_ = waiting_->next;
+    status_t status(errorcode_t::cancelled);
+    status.user_context = turn->gate;
+    return {turn->graph, status};
+  }
+
+ private:
+  static constexpr uint32_t window = n_distinct / 2;
+
+  // --- under lock_ ---
+
+  bool is_due(uint32_t number) const { return number - first_ < n_distinct; }
+  /// True if a window has ended.
+  bool count_end(uint32_t number) {
+    ++ended_[number / window % 2];
+    bool any = false;
+    for (; ended_[first_ / window % 2] == window; any = true) {
+      ended_[first_ / window % 2] = 0;
+      first_ += window;
+    }
+    return any;
+  }
+
+  deferred_queue& deferred_;  // the runtime's
+  mutable spinlock lock_;
+  uint32_t next_ = 0;
+  uint32_t first_ = 0;                // of the oldest window with an operation that has not ended
+  std::array<uint32_t, 2> ended_{};   // operations of this window and the next one
+  deferred_task* waiting_ = nullptr;  // each a collective_turn
+  bool closed_ = false;
 };
 
 }  // namespace lci::core

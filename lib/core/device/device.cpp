@@ -53,6 +53,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
       barriers(std::make_unique<barrier_rounds>()),
       failures(r),
       supply(pool, registrations),
+      collective_numbers(std::make_shared<core::collective_numbers>(r.deferred)),
       attr(a),
       runtime(&r),
       net_context(&context),
@@ -157,6 +158,7 @@ device::~device() {
     lifetime.note(remaining->abandon());
     delete remaining;
   }
+  for (unfinished u; (u = collective_numbers->take_waiting()).comp != nullptr;) lifetime.note(u);
   rt.streams.forget(*this);
   rt.tickets.forget(this);
 }

@@ -129,7 +129,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   core::buffer_cache buffer_cache;  // for payloads that only a handler sees, in place
   packet_supply supply;
   device_lifetime lifetime;
-  core::collective_numbers collective_numbers;
+  const std::shared_ptr<core::collective_numbers> collective_numbers;
   std::atomic<raw_network*> raw{nullptr};  // owned; null until raw_of() makes it
   device_bell bell;
   waiting_line line;
