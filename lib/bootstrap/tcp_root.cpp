@@ -29,11 +29,16 @@ constexpr size_t max_unauthenticated = 128;
 // Limit of bytes queued for a rank that does not read; the largest answer is that of one get_all.
 constexpr size_t max_waiting = size_t{1} << 30;
 
-void add(int events, int fd) {
+/// False, with `errno`: the kernel has no memory to watch `fd`, or the user has too many watches.
+bool add(int events, int fd) {
   epoll_event e{};
   e.events = EPOLLIN | EPOLLRDHUP;
   e.data.fd = fd;
-  epoll_ctl(events, EPOLL_CTL_ADD, fd, &e);
+  for (int tries = 1; epoll_ctl(events, EPOLL_CTL_ADD, fd, &e) != 0; ++tries) {
+    if (tries == memory_tries) return false;
+    await_memory();
+  }
+  return true;
 }
 
 }  // namespace
@@ -50,13 +55,18 @@ root::root(socket_fd listener, socket_fd own, int size, const job_key& key)
   if (events_.get() < 0 || wake_.get() < 0) {
     throw bootstrap_error(std::string("tcp bootstrap: ") + strerror(errno) + "; raise `ulimit -n`");
   }
-  add(events_.get(), wake_.get());
-  add(events_.get(), listener_.get());
+  const auto watch = [this](int fd) {
+    if (!add(events_.get(), fd))
+      throw bootstrap_error(std::string("tcp bootstrap: can't wait for ranks: ") + strerror(errno) +
+                            "; raise /proc/sys/fs/epoll/max_user_watches");
+  };
+  watch(wake_.get());
+  watch(listener_.get());
   auto m = std::make_unique<member>();
   m->from = "its own process";
   m->claimed_rank = 0;
   m->fd = std::move(own);
-  add(events_.get(), m->fd.get());
+  watch(m->fd.get());
   member& self = *m;
   members_[m->fd.get()] = std::move(m);
   admit(self);
@@ -143,7 +153,7 @@ void root::accept_all() {
     });
     m.join_end = clock::now() + join_time;
     m.fd = std::move(fd);
-    add(events_.get(), number);
+    if (!add(events_.get(), number)) turn_away(m, std::string("it could not be watched: ") + strerror(errno));
   }
 }
 

@@ -1,9 +1,14 @@
 // Bootstraps wait for memory where other ranks count on them; without it they end their sessions, not the process.
+#include <dlfcn.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -45,9 +50,51 @@ void await_failures(long n) {
   while (failing_memory::failures() < n) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+std::atomic<int> watches_refused{0};  // so many calls of epoll_ctl() that add a descriptor are still to fail
+
 std::string message() { return tcp::encode(tcp::kind::value, std::string(large, 'x')); }
 
 }  // namespace
+
+/// Instead of the C library's, for the whole program.
+extern "C" int epoll_ctl(int events, int operation, int fd, epoll_event* event) noexcept {
+  static auto* const original = reinterpret_cast<decltype(&epoll_ctl)>(dlsym(RTLD_NEXT, "epoll_ctl"));
+  if (operation == EPOLL_CTL_ADD && watches_refused > 0) {
+    --watches_refused;
+    return errno = ENOMEM, -1;
+  }
+  return original(events, operation, fd, event);
+}
+
+TEST_CASE("the root of a tcp bootstrap admits a rank that the kernel has no memory to watch at first") {
+  socket_pair own;
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof here;
+  auto* const address = reinterpret_cast<sockaddr*>(&here);
+  tcp::socket_fd listener(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+  REQUIRE(bind(listener.get(), address, size) == 0);
+  REQUIRE(listen(listener.get(), 1) == 0);
+  REQUIRE(getsockname(listener.get(), address, &size) == 0);
+  tcp::root root(std::move(listener), std::move(own.theirs), 2, tcp::job_key());
+  root.set_close_timeout(0.001);
+  for (const int refused : {3, lci::memory_tries}) {
+    watches_refused = refused;
+    tcp::socket_fd one(socket(AF_INET, SOCK_STREAM, 0));
+    REQUIRE(connect(one.get(), address, size) == 0);
+    tcp::client c(std::move(one), "here", 5);
+    std::string id, what;
+    try {
+      id = c.join(1, 2, tcp::job_key());
+    } catch (const lci::bootstrap_error& e) {
+      what = e.what();
+    }
+    CHECK(watches_refused == 0);
+    CHECK(id.empty() == (refused != 3));
+    CHECK((what.find("closed the connection") != std::string::npos) == (refused != 3));  // at once
+  }
+}
 
 TEST_CASE("a rank of a tcp bootstrap gets a message that it has no memory for at first") {
   socket_pair s;
