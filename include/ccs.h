@@ -19,11 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#if defined(__GNUC__)
 #define CCS_API __attribute__((visibility("default")))
-#else
-#define CCS_API
-#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -18,6 +18,8 @@
 #include <string.h>
 
 #ifdef __cplusplus
+/* g++ heeds no other way to allow macros with a variable number of arguments to programs of C++98 with -pedantic. */
+#pragma GCC system_header
 extern "C" {
 #endif
 
@@ -43,10 +45,6 @@ HG_EXPORT hg_return_t hg_stub_bulk(hg_bulk_op_t op, hg_handle_t handle, hg_bulk_
 #define MERCURY_HANDLER_GEN_LOG_MESSAGE(x)
 #endif
 
-/* g++ heeds no other way to allow macros with a variable number of arguments to programs of C++98 with -pedantic. */
-#if defined(__cplusplus) && __cplusplus < 201103L
-#pragma GCC system_header
-#endif
 /* Macros with a variable number of arguments are newer than C89, for which programs may be compiled with -pedantic. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wvariadic-macros"
