@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "lci/handles.hpp"
 #include "lib/base/check.hpp"
 #include "lib/base/log.hpp"
 #include "lib/concurrent/parking.hpp"
@@ -196,8 +197,8 @@ void graph::mark_complete(graph_node* n, status_t status) {
 
 void graph::signal(status_t status) {
   auto* n = static_cast<graph_node*>(status.user_context);
-  if (!n)
-    throw_invalid("comp_signal", "status.user_context", "null", "the node that has completed",
+  if (!detail::is_object(n))
+    throw_invalid("comp_signal", "status.user_context", "null or a constant", "the node that has completed",
                   "give the operation the node as its user_context");
   if (n->owner != this)
     throw_invalid("comp_signal", "status.user_context", "a node of another graph", "a node of this graph");
