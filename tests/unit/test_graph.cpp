@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "lci/errors.hpp"
+#include "lci/handles.hpp"
 #include "lib/comp/completion_queue.hpp"
 #include "lib/comp/graph.hpp"
 #include "tests/unit/threads.hpp"
@@ -228,7 +229,7 @@ TEST_CASE("graph: misuse is refused") {
   CHECK_THROWS_AS(g.add_edge(g.end_node(), a, nullptr), invalid_argument_error);
   CHECK_THROWS_AS(g.add_edge(a, g.start_node(), nullptr), invalid_argument_error);
   CHECK_THROWS_AS(g.signal(status_t(errorcode_t::done)), invalid_argument_error);
-  CHECK_THROWS_AS(g.signal(status_t(static_cast<void*>(GRAPH_START))), invalid_argument_error);
+  CHECK_THROWS_AS(g.signal(status_t(static_cast<void*>(lci::GRAPH_START))), invalid_argument_error);
   status_t wrong(errorcode_t::done);
   wrong.user_context = foreign;
   CHECK_THROWS_AS(g.signal(wrong), invalid_argument_error);
