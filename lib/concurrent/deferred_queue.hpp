@@ -25,13 +25,18 @@ class deferred_queue {
  public:
   void push(deferred_task* t) {
     t->next = nullptr;
+    // Read under the lock: once it is released, another thread may run the task, which may delete this queue.
+    void (*wake)(void*);
+    void* argument;
     {
       std::lock_guard guard(lock_);
       *(last_ != nullptr ? &last_->next : &first_) = t;
       last_ = t;
       count.fetch_add(1, std::memory_order_relaxed);
+      wake = on_push;
+      argument = on_push_argument;
     }
-    if (on_push != nullptr) on_push(on_push_argument);
+    if (wake != nullptr) wake(argument);
   }
 
   /// Runs each task of the list once, without those pushed meanwhile. True if any made progress. If a task
