@@ -13,6 +13,7 @@
 #ifndef LCI_H
 #define LCI_H
 
+#include <lci_config.h>
 #include <lct.h>
 #include <limits.h>
 #include <stdbool.h>

@@ -54,8 +54,8 @@ void plan::discard() {
 }
 
 tag_t tag_of_operation(device_t device, uint32_t number) {
-  static_assert(plan::n_steps == 1 << 12 && core::collective_numbers::n_distinct == 1 << 8);
-  return (static_cast<tag_t>(device.p_impl->attr.uid) & 0xfff) << 20 | (static_cast<tag_t>(number) & 0xff) << 12;
+  static_assert(plan::n_steps == 1 << 12 && core::collective_numbers::n_distinct == 1 << 12);
+  return (static_cast<tag_t>(device.p_impl->attr.uid) & 0xff) << 24 | (static_cast<tag_t>(number) & 0xfff) << 12;
 }
 
 tag_t plan::tag_of(size_t step) {

@@ -40,8 +40,8 @@ Post within(const scope& s, Post post) {
 }
 
 /// The tag of an operation's step 0. Messages of different operations must not match: a tag consists of
-/// the device (12 bits), the operation's number on that device (8 bits) and the step within it (12 bits), all the same
-/// at both ends. Operations whose numbers have the same 8 bits come after each other (collective_numbers).
+/// the device (8 bits), the operation's number on that device (12 bits) and the step within it (12 bits), all the same
+/// at both ends. Operations whose numbers have the same 12 bits come after each other (collective_numbers).
 tag_t tag_of_operation(device_t device, uint32_t number);
 
 /// Built, then run, by one thread. Owns its graph until run(), then the graph frees itself.

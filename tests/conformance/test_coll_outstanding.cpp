@@ -80,7 +80,7 @@ TEST_CASE("a rank whose part of a collective operation has ended may wait withou
 
 TEST_CASE("collectives that can't send yet end when their device is freed", "[coll][ends]") {
   on_ranks([](rank_env& env) {
-    constexpr int64_t n = 300;  // more than may send before others have ended
+    constexpr int64_t n = 4200;  // more than may send before others have ended
     const auto sink = lci::register_rcomp_x(lci::comp_t()).runtime(env.rt)();
     auto device = lci::alloc_device_x().runtime(env.rt)();
     lci::barrier_x().device(device).runtime(env.rt)();

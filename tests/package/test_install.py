@@ -48,7 +48,8 @@ class Install(InstalledCase):
     def test_headers_are_installed_with_the_generated_ones(self):
         include = self.root / "include"
         for name in ("lci.hpp", "lci/types.hpp", "lci/attributes.hpp", "lci/handles.hpp",
-                     "lci/operations.hpp", "lci/completion.hpp", "lci/errors.hpp", "lct.h", "lct_config.h", "lci.h", "LCI.h"):
+                     "lci/operations.hpp", "lci/completion.hpp", "lci/errors.hpp", "lct.h", "lct_config.h",
+                     "lci.h", "LCI.h", "lci_config.h"):
             self.assertTrue((include / name).is_file(), f"no {name}")
         inner = [p for p in include.rglob("*") if p.is_file() and ("core_" in p.name
                                                                     or "lib" in p.parts)]

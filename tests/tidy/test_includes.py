@@ -5,7 +5,7 @@ import unittest
 import tree
 
 # folder -> what its files may include of this project, besides their own folder
-PUBLIC = ("lci/", "lci.hpp", "lci.h", "ccs.h", "ccs.hpp", "ccs/", "lct.h", "lct_config.h", "armci/",
+PUBLIC = ("lci/", "lci.hpp", "lci.h", "lci_config.h", "ccs.h", "ccs.hpp", "ccs/", "lct.h", "lct_config.h", "armci/",
           "na.h", "na_config.h", "na_error.h")
 RULES = {
     "include": PUBLIC,

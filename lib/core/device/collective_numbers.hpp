@@ -36,7 +36,9 @@ struct collective_turn : deferred_task {
 /// receives messages under a tag, it has received those of earlier operations under that tag.
 class collective_numbers {
  public:
-  static constexpr uint32_t n_distinct = 256;
+  // Shared memory holds fewer messages of a rank than this, so no two of them have the same tag. (The target may read
+  // its lanes in another order than the rank's threads have written to them.)
+  static constexpr uint32_t n_distinct = 4096;
 
   explicit collective_numbers(deferred_queue& deferred) : deferred_(deferred) {}
 

@@ -25,7 +25,7 @@ def listed(kind):
 class Exports(LibraryExports, unittest.TestCase):
     LIBRARY = os.environ["V1_LIBRARY"]
     FEWEST = 80
-    C_HEADERS = ("lci.h", "LCI.h")
+    C_HEADERS = ("lci.h", "LCI.h", "lci_config.h")
 
     def declared(self):
         text = re.sub(r"/\*.*?\*/", "", include("lci.h"), flags=re.S)
