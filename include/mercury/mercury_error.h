@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* g++ heeds no other way to allow macros with a variable number of arguments to programs of C++98 with -pedantic. */
+/* For C++98, g++ -pedantic warns of macros with a variable number of arguments, except in headers of the system. */
 #if defined(__cplusplus) && __cplusplus < 201103L
 #pragma GCC system_header
 #endif

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #ifdef __cplusplus
-/* g++ heeds no other way to allow macros with a variable number of arguments to programs of C++98 with -pedantic. */
+/* For C++98, g++ -pedantic warns of macros with a variable number of arguments, except in headers of the system. */
 #pragma GCC system_header
 extern "C" {
 #endif

@@ -16,7 +16,7 @@ namespace lci::coll {
 struct plan::memory {
   std::deque<std::function<void()>> functions;
   std::vector<std::unique_ptr<std::byte[]>> blocks;
-  std::shared_ptr<core::collective_numbers> numbers;  // once the plan runs, if it has a number
+  std::shared_ptr<core::collective_numbers> numbers;  // null until the plan runs, or if it has no messages
   core::collective_turn turn;
 
   ~memory() {
@@ -95,8 +95,8 @@ void plan::order(node before, node after) {
 namespace {
 
 /// A post of a running plan. If there is no memory, returns `retry_nomem`, so that the graph posts it again: other
-/// ranks wait for it. Throws resource_error after memory_tries attempts. A message is sent when it has left the
-/// backlog: the program may then leave this device without progress.
+/// ranks wait for it. Throws resource_error after memory_tries attempts. A send is done when its message has left the
+/// backlog, since the program may make no progress on this device afterwards.
 template <class Post>
 class retried_post {
  public:
@@ -119,7 +119,7 @@ class retried_post {
   }
 
  private:
-  /// Whether the device is being freed. Then nothing may be left to be repeated, and it sends what is queued.
+  /// Returns true if the device is being freed: it sends what is in the backlog, and nothing may be repeated later.
   bool is_closing() const { return device_.lifetime.closing(); }
 
   Post post_;

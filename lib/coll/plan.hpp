@@ -102,7 +102,7 @@ class plan {
   comp_t done_;   // signalled by the graph
   comp_t graph_;  // frees itself at its end
   memory* memory_;
-  node gate_;  // before all messages of an operation that has to wait for its tags; else null
+  node gate_;  // precedes all messages of an operation that has to wait for its tags; else null
 };
 
 // --- checks of arguments; they throw invalid_argument_error ---

@@ -97,7 +97,7 @@ LCI_COLD void end_unanswered(device& d) {
 void close_device(device& d) {
   d.lifetime.begin_to_close();
   d.collective_numbers->close();
-  // In progress(), the posts that graphs have to repeat go to the backlog: none is left to the time after the device.
+  // Makes progress if graphs have posts to repeat: those go to the backlog, so none is repeated after the device's end.
   if (int idle = 0; d.rt.deferred.count.load(std::memory_order_acquire) != 0) last_round(d, idle);
   drain(d, false);
   std::set<int> asked = awaited_peers(d);

@@ -28,12 +28,13 @@ struct collective_turn : deferred_task {
   }
 };
 
-/// Of a device and its collective operations, which may end after it. Thread-safe. A number is the same at all ranks,
-/// since they begin a device's collective operations in the same order.
+/// Numbers the collective operations of a device. Owned by the device and by those operations, which may end after it.
+/// Thread-safe. An operation has the same number at all ranks, since they begin a device's collective operations in the
+/// same order.
 ///
 /// The tags of `n_distinct` successive numbers differ. Numbers are divided into windows of half as many. The messages
-/// of an operation wait until all operations of the window before the last one have ended at this rank. So when it
-/// receives messages under a tag, it has received those of earlier operations under that tag.
+/// of an operation of window w wait until all operations of window w - 2 have ended at this rank. So when a rank
+/// receives messages with some tag, it has received those of earlier operations with that tag.
 class collective_numbers {
  public:
   // Shared memory holds fewer messages of a rank than this, so no two of them have the same tag. (The target may read
@@ -68,7 +69,7 @@ class collective_numbers {
     std::lock_guard guard(lock_);
     return is_due(number);
   }
-  /// True if the operation may send. Otherwise its gate is completed later.
+  /// Returns true if the operation may send. Otherwise its gate is completed later.
   bool may_send_or_wait(collective_turn& turn) {
     std::lock_guard guard(lock_);
     if (is_due(turn.number)) return true;
@@ -76,7 +77,7 @@ class collective_numbers {
     waiting_ = &turn;
     return false;
   }
-  /// The operation has ended at this rank.
+  /// Call when the operation has ended at this rank. Completes the gates of operations that may send now.
   void end(uint32_t number) noexcept {
     deferred_task* due = nullptr;
     {
@@ -100,12 +101,12 @@ class collective_numbers {
     }
   }
 
-  /// The device is being freed: operations that wait will not send any more.
+  /// Call when the device is being freed: operations that wait will not send any more.
   void close() {
     std::lock_guard guard(lock_);
     closed_ = true;
   }
-  /// After close(): removes an operation that waits. Returns what to signal; without an object if none waits.
+  /// Call after close(). Removes an operation that waits, and returns what to signal for it: no object if none waits.
   unfinished take_waiting() {
     std::lock_guard guard(lock_);
     if (waiting_ == nullptr) return {nullptr, status_t()};
@@ -122,7 +123,7 @@ class collective_numbers {
   // --- under lock_ ---
 
   bool is_due(uint32_t number) const { return number - first_ < n_distinct; }
-  /// True if a window has ended.
+  /// Counts the end of an operation. Returns true if all operations of the oldest window have ended.
   bool count_end(uint32_t number) {
     ++ended_[number / window % 2];
     bool any = false;

@@ -19,7 +19,7 @@ class chain {
   }
 
   bool is_empty() const { return first_ == nullptr; }
-  /// There must be one.
+  /// Returns the first object. The queue must not be empty.
   const T& first() const { return *first_; }
   void push(std::unique_ptr<T> one) noexcept {
     T* const added = one.release();

@@ -26,7 +26,7 @@ bool is_file(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/// Opens standard streams that lcirun was started without. Else its own sockets would get their numbers.
+/// Opens the standard streams that lcirun was started without; otherwise its own sockets would get their numbers.
 void open_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
     if (fcntl(stream, F_GETFD) < 0) (void)!open("/dev/null", O_RDWR);  // the lowest free number is this one

@@ -145,7 +145,7 @@ void take_hosts(launch_options& options, const words_of_options& words) {
 }
 
 void take_rest(launch_options& options, const words_of_options& words) {
-  // A range check does not refuse it.
+  // The range checks do not refuse nan.
   if (std::isnan(options.timeout)) refuse("--timeout nan: a number of seconds is needed");
   if (std::isnan(options.host_timeout)) refuse("--host-timeout nan: a number of seconds is needed");
   for (const std::string* each : {&options.output, &options.error}) {

@@ -23,7 +23,8 @@ namespace lci::launcher {
 
 namespace {
 
-// For a message that nobody reads: the job must be served, and ended, all the same. The next ones are not waited for.
+// How long lcirun waits until its standard error takes a message: it must serve and end the job even if nobody reads
+// that. It does not wait with further messages until one was read.
 constexpr int reader_timeout_ms = 5000;
 
 /// The parent of a living process; 0 if it has ended or is a zombie.
