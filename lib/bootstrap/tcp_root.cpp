@@ -134,13 +134,23 @@ int root::next_wait_ms() const {
   return static_cast<int>(std::clamp<long>(left, 0, 1000));
 }
 
+void root::wait_if_short(int error) {
+  const bool of_descriptors = error == EMFILE || error == ENFILE;
+  if (!of_descriptors && !lacks_memory(error)) return;
+  if (of_descriptors && !has_warned_) {
+    has_warned_ = true;
+    log_warning("tcp bootstrap: no descriptor is left for the connection of a rank; raise `ulimit -n`");
+  }
+  await_memory();
+}
+
 void root::accept_all() {
   for (;;) {
     sockaddr_storage address{};
     socklen_t length = sizeof address;
     socket_fd fd(
         accept4(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (fd.get() < 0) return;
+    if (fd.get() < 0) return wait_if_short(errno);
     const auto n_ranks = static_cast<size_t>(size_);
     if (members_.size() >= n_ranks + max_unauthenticated) continue;
     const int one = 1;

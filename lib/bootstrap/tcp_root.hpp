@@ -31,6 +31,9 @@ class root {
   void serve_until_stopped();
   int next_wait_ms() const;
   void accept_all();
+  /// After a failed accept(): if it lacked descriptors or memory, waits a little, since the connection still waits and
+  /// is reported again at once.
+  void wait_if_short(int error);
   void attend(member& m, uint32_t events);
   void handle(member& m, const frame& f);
   void join(member& m, const frame& f);
@@ -58,6 +61,7 @@ class root {
   std::vector<bool> has_left_;  // by rank: has joined and left
   std::map<std::string, std::string> visible_, pending_;
   std::vector<int> forgotten_;  // descriptors to close after the current batch of events
+  bool has_warned_ = false;     // of too few descriptors
   int n_waiting_ = 0;           // ranks in the fence
   clock::time_point fence_end_{};
   std::string failure_;        // why every further fence fails; empty: none has

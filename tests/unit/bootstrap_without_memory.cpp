@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <string>
 #include <thread>
@@ -51,6 +52,7 @@ void await_failures(long n) {
 }
 
 std::atomic<int> watches_refused{0};  // so many calls of epoll_ctl() that add a descriptor are still to fail
+std::atomic<int> accepts_refused{0};  // so many calls of accept4() are still to fail
 
 std::string message() { return tcp::encode(tcp::kind::value, std::string(large, 'x')); }
 
@@ -66,24 +68,65 @@ extern "C" int epoll_ctl(int events, int operation, int fd, epoll_event* event) 
   return original(events, operation, fd, event);
 }
 
+/// Instead of the C library's, for the whole program.
+extern "C" int accept4(int listener, sockaddr* address, socklen_t* size, int flags) {
+  static auto* const original = reinterpret_cast<decltype(&accept4)>(dlsym(RTLD_NEXT, "accept4"));
+  if (accepts_refused > 0) {
+    --accepts_refused;
+    return errno = EMFILE, -1;
+  }
+  return original(listener, address, size, flags);
+}
+
+namespace {
+
+/// The root of a job of two ranks, and its address.
+class two_ranks {
+ public:
+  two_ranks() {
+    here_.sin_family = AF_INET;
+    here_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof here_;
+    tcp::socket_fd listener(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    REQUIRE(bind(listener.get(), address(), size) == 0);
+    REQUIRE(listen(listener.get(), 1) == 0);
+    REQUIRE(getsockname(listener.get(), address(), &size) == 0);
+    root_ = std::make_unique<tcp::root>(std::move(listener), std::move(own_.theirs), 2, tcp::job_key());
+    root_->set_close_timeout(0.001);
+  }
+  /// Rank 1, which has not joined.
+  tcp::client connect_one() {
+    tcp::socket_fd one(socket(AF_INET, SOCK_STREAM, 0));
+    REQUIRE(connect(one.get(), address(), sizeof here_) == 0);
+    return {std::move(one), "here", 5};
+  }
+
+ private:
+  sockaddr* address() { return reinterpret_cast<sockaddr*>(&here_); }
+
+  socket_pair own_;
+  sockaddr_in here_{};
+  std::unique_ptr<tcp::root> root_;
+};
+
+}  // namespace
+
+TEST_CASE("the root of a tcp bootstrap admits a rank for which it has no descriptor at first, and does not spin") {
+  two_ranks job;
+  constexpr int refused = 20;
+  const auto begun = std::chrono::steady_clock::now();
+  accepts_refused = refused;
+  tcp::client c = job.connect_one();
+  CHECK(!c.join(1, 2, tcp::job_key()).empty());
+  CHECK(accepts_refused == 0);
+  CHECK(std::chrono::steady_clock::now() - begun >= std::chrono::milliseconds(refused));
+}
+
 TEST_CASE("the root of a tcp bootstrap admits a rank that the kernel has no memory to watch at first") {
-  socket_pair own;
-  sockaddr_in here{};
-  here.sin_family = AF_INET;
-  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof here;
-  auto* const address = reinterpret_cast<sockaddr*>(&here);
-  tcp::socket_fd listener(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
-  REQUIRE(bind(listener.get(), address, size) == 0);
-  REQUIRE(listen(listener.get(), 1) == 0);
-  REQUIRE(getsockname(listener.get(), address, &size) == 0);
-  tcp::root root(std::move(listener), std::move(own.theirs), 2, tcp::job_key());
-  root.set_close_timeout(0.001);
+  two_ranks job;
   for (const int refused : {3, lci::memory_tries}) {
     watches_refused = refused;
-    tcp::socket_fd one(socket(AF_INET, SOCK_STREAM, 0));
-    REQUIRE(connect(one.get(), address, size) == 0);
-    tcp::client c(std::move(one), "here", 5);
+    tcp::client c = job.connect_one();
     std::string id, what;
     try {
       id = c.join(1, 2, tcp::job_key());
