@@ -29,8 +29,8 @@ constexpr size_t max_unauthenticated = 128;
 // Limit of bytes queued for a rank that does not read; the largest answer is that of one get_all.
 constexpr size_t max_waiting = size_t{1} << 30;
 
-/// Makes the root wait for events of `fd`. Returns false, with `errno` set, if the kernel has no memory for that, or the
-/// user has too many watches.
+/// Makes the root wait for events of `fd`. Returns false, with `errno` set, if the kernel has no memory for that, or
+/// the user has too many watches.
 bool add(int events, int fd) {
   epoll_event e{};
   e.events = EPOLLIN | EPOLLRDHUP;

@@ -97,8 +97,8 @@ bool device::read(connection& c, event_sink& sink, int& n_events) {
     n_events += deliver(c, sink);
     return true;
   }
-  // Where the buffer was full, 0 does not mean the end of the connection: a handler has thrown in another thread, so the
-  // buffer's messages are still to be delivered.
+  // Where the buffer was full, 0 does not mean the end of the connection: a handler has thrown in another thread, so
+  // the buffer's messages are still to be delivered.
   if (n == 0 && in.room() == 0 && c.content.is_whole()) return false;
   if (n == 0) {
     end_of(c, reason_of_end(c));

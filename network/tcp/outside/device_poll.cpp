@@ -136,8 +136,8 @@ bool device::read(slot& s, event_sink& sink, int& n_events) {
     if (in.empty() && !s.content && recent_.load(std::memory_order_relaxed) != &s) chunks_.give(std::move(s.incoming));
     return false;
   }
-  // Where the buffer was full, 0 does not mean the end of the connection: a handler has thrown in another thread, so the
-  // buffer's messages are still to be delivered.
+  // Where the buffer was full, 0 does not mean the end of the connection: a handler has thrown in another thread, so
+  // the buffer's messages are still to be delivered.
   if (n == 0 && in.room() == 0 && s.content.is_whole()) return false;
   if (n == 0)
     stop_reading(s, "its link has ended without a close notification", false);
