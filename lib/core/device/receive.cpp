@@ -194,19 +194,21 @@ LCI_NOINLINE void receive_am_copied(device& d, int peer, const std::byte* messag
     throw_lost(d, "an active message", peer, size);
 }
 
-/// receive_am_copied() for small messages and a completion queue of the default type, whose push does not fail.
+/// receive_am_copied() for messages of few bytes and a completion queue of the default type, whose push does not fail.
 LCI_NOINLINE void receive_for_queue(device& d, unbounded_queue& queue, int peer, const std::byte* message,
                                     size_t message_size) {
   const size_t size = message_size - sizeof(wire::header);
-  if (LCI_UNLIKELY(size - 1 >= cache_line - 1 || d.rt.allocator() != nullptr))
+  if (LCI_UNLIKELY(size - 1 >= copy_distance::largest_unaffected || d.rt.allocator() != nullptr))
     return receive_am_copied(d, peer, message, message_size);
   void* const copy = std::malloc(size);
   if (LCI_UNLIKELY(copy == nullptr)) return receive_am_copied(d, peer, message, message_size);
   const std::byte* const data = message + sizeof(wire::header);
   if (LCI_LIKELY(size == sizeof(uint64_t)))
     std::memcpy(copy, data, sizeof(uint64_t));
-  else
+  else if (size < cache_line)
     copy_small(static_cast<std::byte*>(copy), data, size);
+  else
+    std::memcpy(copy, data, size);
   uint64_t second;
   std::memcpy(&second, data - sizeof second, sizeof second);
   queue.push(arrived_status(peer, copy, size, wire::tag_of(network::message_head{{0, second}})));
