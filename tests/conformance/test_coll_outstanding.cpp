@@ -10,7 +10,7 @@ using namespace conf;
 
 namespace {
 
-/// Sends the right neighbour, which makes no progress, as many messages as are accepted, within bounds.
+/// Posts messages to the right neighbour, which makes no progress, until a post returns retry or a limit is reached.
 void fill_way_to_neighbour(rank_env& env, lci::device_t device, lci::rcomp_t sink) {
   const auto out = message(8, 1);
   for (int i = 0; i < 20'000; ++i)

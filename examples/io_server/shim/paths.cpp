@@ -70,7 +70,8 @@ struct borrowed_folder {
 };
 thread_local borrowed_folder borrowed_cwd;
 
-/// Returns false if a path that is relative to a local folder cannot lead to the prefix, which is the usual case.
+/// Returns whether a path that is relative to a local folder may name a file below the prefix of remote paths, for
+/// example by "..". Usually it cannot.
 bool may_lead_to_prefix(const char* path) {
   const std::string& prefix = configured().prefix;
   return std::strstr(path, prefix.c_str() + prefix.rfind('/') + 1) != nullptr;

@@ -32,9 +32,10 @@ struct collective_turn : deferred_task {
 /// Thread-safe. An operation has the same number at all ranks, since they begin a device's collective operations in the
 /// same order.
 ///
-/// The tags of `n_distinct` successive numbers differ. Numbers are divided into windows of half as many. The messages
-/// of an operation of window w wait until all operations of window w - 2 have ended at this rank. So when a rank
-/// receives messages with some tag, it has received those of earlier operations with that tag.
+/// Only operations whose numbers differ by a multiple of `n_distinct` have the same tags. Of two such operations, the
+/// later one must not send before the earlier one has ended at this rank; otherwise the peer could match their messages
+/// in the wrong order. This class is stricter, so that it only has to count: numbers are divided into windows of
+/// n_distinct / 2, and an operation may send when all operations before the previous window have ended.
 class collective_numbers {
  public:
   // Shared memory holds fewer messages of a rank than this, so no two of them have the same tag. (The target may read
@@ -69,7 +70,8 @@ class collective_numbers {
     std::lock_guard guard(lock_);
     return is_due(number);
   }
-  /// Returns true if the operation may send. Otherwise its gate is completed later.
+  /// Returns true if the operation may send now. Otherwise keeps `turn`, and marks its gate complete when the operation
+  /// may send.
   bool may_send_or_wait(collective_turn& turn) {
     std::lock_guard guard(lock_);
     if (is_due(turn.number)) return true;
@@ -101,7 +103,8 @@ class collective_numbers {
     }
   }
 
-  /// Call when the device is being freed: operations that wait will not send any more.
+  /// Call when the device is being freed. From then on no gate is marked complete, so operations that wait to send
+  /// never do; take_waiting() removes them.
   void close() {
     std::lock_guard guard(lock_);
     closed_ = true;

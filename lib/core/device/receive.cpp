@@ -194,7 +194,8 @@ LCI_NOINLINE void receive_am_copied(device& d, int peer, const std::byte* messag
     throw_lost(d, "an active message", peer, size);
 }
 
-/// receive_am_copied() for messages of few bytes and a completion queue of the default type, whose push does not fail.
+/// Does the same as receive_am_copied(), with fewer checks, for a completion queue of the default type, whose push does
+/// not fail. Calls receive_am_copied() for empty and large messages, and if the program has set an allocator.
 LCI_NOINLINE void receive_for_queue(device& d, unbounded_queue& queue, int peer, const std::byte* message,
                                     size_t message_size) {
   const size_t size = message_size - sizeof(wire::header);

@@ -26,7 +26,8 @@ std::string describe_exit(int wait_status);
 /// The exit code that a shell would show.
 int exit_code(int wait_status);
 
-/// "lcirun: <text>" on stderr, in one write. The message is lost if a pipe remains full for some seconds.
+/// Writes the line "lcirun: <text>" to stderr by one write(). The line is lost if stderr is a pipe that remains full
+/// for some seconds.
 void complain(const std::string& text);
 
 /// Calls `on_end` when children have ended. SIGCHLD must be blocked. Returns a descriptor that the caller closes.
