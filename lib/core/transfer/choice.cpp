@@ -72,8 +72,8 @@ void note_end_of_timed(device& d, const operation* op) {
     case op_state::await_data:
     case op_state::splitting:
       return d.ways.ended(op, way_of(*op));
-    default:  // at the sender
-      return d.protocols.rendezvous_ended(op->status.rank, op->total);
+    default:  // at the sender, where `total` is only its part if both processes have moved data
+      return d.protocols.rendezvous_ended(op->status.rank, op->status.size);
   }
 }
 

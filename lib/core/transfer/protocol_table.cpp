@@ -37,6 +37,11 @@ bool protocol_table::begins_rendezvous(int rank, size_t size) {
 
 void protocol_table::rendezvous_ended(int rank, size_t size) { ended(*peers_.find(rank), size, protocol::rendezvous); }
 
+float protocol_table::estimate(int rank, size_t size, protocol used) const {
+  peer* const p = peers_.find(rank);
+  return p == nullptr ? 0 : of(*p, size).estimate(used);
+}
+
 void protocol_table::ended(peer& p, size_t size, protocol used) const {
   const uint32_t now = clock_(), before = p.last_end.load(std::memory_order_relaxed);
   const protocol last = p.last.load(std::memory_order_relaxed);

@@ -58,6 +58,8 @@ class protocol_table {
   /// operation has completed without an error.
   bool begins_rendezvous(int rank, size_t size);
   void rendezvous_ended(int rank, size_t size);
+  /// The estimate for messages of this size, in ticks for a KiB; 0: none.
+  float estimate(int rank, size_t size, protocol used) const;
 
  private:
   static constexpr int smallest_bits = 15, n_sizes = 3;  // see class_of_size(): up to 32, 64 and 128 KiB

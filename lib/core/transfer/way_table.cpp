@@ -40,9 +40,4 @@ void way_table::ended_untimed(int rank, way used) {
   p->last_way.store(used, std::memory_order_relaxed);
 }
 
-float way_table::estimate(int rank, bool allocated, bool alone, size_t size, way w) const {
-  peer* const p = peers_.find(rank);
-  return p == nullptr ? 0 : of(*p, allocated, alone, size).estimate(w);
-}
-
 }  // namespace lci::core

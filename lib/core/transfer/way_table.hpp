@@ -32,8 +32,6 @@ class way_table {
   /// A message has arrived for which choose() was not called. `rank` may be a peer outside of the job, which has no
   /// estimates: then it does nothing.
   void ended_untimed(int rank, way used);
-  /// The estimate, in ticks for a KiB; 0: none.
-  float estimate(int rank, bool allocated, bool alone, size_t size, way w) const;
 
  private:
   // By the number of bits of the size - 1: messages of up to 8 KiB are one class, those above 1 MiB another.
