@@ -36,7 +36,7 @@ runtime = Resource(
           "auto_select",
           source=_OURS),
         A("malloc_mmap_threshold", "size_t",
-          "From the first message larger than a packet that the program gets in memory of malloc, blocks of up to this "
+          "From the first message of more than 2 KiB that the program gets in memory of malloc, blocks of up to this "
           "many bytes stay with the process when they are freed, and so does free memory up to twice as much: "
           "otherwise each page of such a message faults anew. For the whole process, at most 32 MiB. Only for glibc's malloc, and not if the program or its "
           "environment has set malloc's thresholds. 0: malloc stays as it is.", "33488896", source=_OURS),

@@ -59,18 +59,14 @@ class runtime : public object_memory<runtime, false> {
       return nullptr;
     }
   }
-  /// The same for a message that has arrived: if malloc has no memory, waits for it.
+  /// The same for a message that has arrived: if malloc has no memory, waits for it. Before the first larger one in
+  /// memory of malloc, has malloc keep what is freed (decision 31).
   void* allocate_for_arrival(size_t size, allocator_base_t* of_handle) {
+    if (LCI_UNLIKELY(size > largest_not_kept) && !malloc_threshold_is_raised_.load(std::memory_order_relaxed) &&
+        of_handle == nullptr && allocator() == nullptr)
+      raise_malloc_threshold();
     void* const memory = allocate(size, of_handle);
     return LCI_LIKELY(memory != nullptr) ? memory : allocate_late(size, of_handle);
-  }
-  /// The same for messages that are larger than a packet; before the first in memory of malloc, has that keep what is
-  /// freed (decision 31).
-  void* allocate_large(size_t size, allocator_base_t* of_handle) {
-    if (LCI_UNLIKELY(!malloc_threshold_is_raised_.load(std::memory_order_relaxed)) && of_handle == nullptr &&
-        allocator() == nullptr)
-      raise_malloc_threshold();
-    return allocate_for_arrival(size, of_handle);
   }
   void deallocate(void* p, allocator_base_t* of_handle) {
     allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;
@@ -129,6 +125,9 @@ class runtime : public object_memory<runtime, false> {
   void remove_pool(packet_pool* pool);
 
  private:
+  /// Bytes. A window of 64 such messages takes 128 KiB: if more are free at the end of the heap, glibc's free() returns
+  /// them to the system.
+  static constexpr size_t largest_not_kept = 2048;
   LCI_COLD void raise_malloc_threshold();
   LCI_COLD void* allocate_late(size_t size, allocator_base_t* of_handle);
 

@@ -366,7 +366,7 @@ bool receive_ordered_rts(device& d, int peer, wire::message& m) {
   std::unique_ptr<ordered_transfer> transfer;
   if (op != nullptr) try {
       transfer = insist_on_memory([&] { return std::make_unique<ordered_transfer>(d, in, number, message); });
-      if (body.size > 0) buffer = d.rt.allocate_large(body.size, to.allocator);
+      if (body.size > 0) buffer = d.rt.allocate_for_arrival(body.size, to.allocator);
     } catch (const std::bad_alloc&) {
     }
   if (transfer == nullptr || (buffer == nullptr && body.size > 0)) {

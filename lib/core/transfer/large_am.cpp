@@ -19,7 +19,7 @@ void* allocate_payload(device& d, size_t size, bool in_place, allocator_base_t* 
   // With an allocator of its own the program decides where payloads lie.
   const bool own = allocator != nullptr || d.rt.allocator() != nullptr;
   void* kept = in_place && !own ? d.buffer_cache.take(size) : nullptr;
-  return kept != nullptr ? kept : d.rt.allocate_large(size, allocator);
+  return kept != nullptr ? kept : d.rt.allocate_for_arrival(size, allocator);
 }
 
 /// Whether the window of large active messages has no room for this one now.
@@ -95,7 +95,7 @@ bool refuse_request(device& d, int peer, receive_window::request& r) {
 // --- receives without a buffer ---
 
 LCI_COLD bool allocate_buffer(device& d, operation* op, int peer, const wire::rts_body& rts) {
-  op->status.buffer = d.rt.allocate_large(rts.size, nullptr);
+  op->status.buffer = d.rt.allocate_for_arrival(rts.size, nullptr);
   op->status.size = op->status.buffer == nullptr ? 0 : rts.size;
   if (op->status.buffer != nullptr) return true;
   count_undelivered(d, peer, rts.size);

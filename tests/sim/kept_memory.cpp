@@ -1,0 +1,62 @@
+// Memory of messages that the program has freed serves the next ones, without new page faults.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <vector>
+
+#include "lci.hpp"
+#include "tests/support/testing.hpp"
+
+namespace {
+
+constexpr int batch = 64;
+constexpr size_t message = 7000;  // bytes: eager, in a packet
+
+long page_faults() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return used.ru_minflt;
+}
+
+/// Page faults of ten batches of active messages to a queue of this rank, behind ten others.
+long faults_of_batches() {
+  lci::global_attr_t attr = lci::get_g_default_attr();
+  attr.backend = lci::attr_backend_t::sim;
+  lci::set_g_default_attr(attr);
+  auto rt = lci::alloc_runtime();
+  auto queue = lci::alloc_cq_x().runtime(rt)();
+  const auto to = lci::register_rcomp_x(queue).runtime(rt)();
+  const std::vector<char> out(message, 'x');
+  long before = 0;
+  for (int round = 0; round < 20; ++round) {
+    if (round == 10) before = page_faults();
+    std::vector<void*> arrived;
+    arrived.reserve(batch);
+    for (int i = 0; i < batch; ++i) {
+      lci::status_t s;
+      while ((s = lci::post_am_x(0, out.data(), out.size(), lci::COMP_NULL_RETRY, to).runtime(rt)()).is_retry())
+        lci::progress_x().runtime(rt)();
+    }
+    while (arrived.size() < batch) {
+      lci::progress_x().runtime(rt)();
+      for (lci::status_t s; (s = lci::cq_pop_x(queue).runtime(rt)()).is_done();) arrived.push_back(s.buffer);
+    }
+    for (void* p : arrived) std::free(p);
+  }
+  return page_faults() - before;
+}
+
+}  // namespace
+
+TEST_CASE("messages of a packet's size reuse the memory of those that the program has freed") {
+  if (lci_test::sanitized) return lci_test::skip("a sanitizer's allocator keeps freed memory");
+  const pid_t child = fork();  // malloc as it is when a process starts
+  if (child == 0) _exit(faults_of_batches() < batch ? 0 : 1);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
