@@ -25,7 +25,8 @@ runtime = Resource(
           "auto_select", source="4.3"),
         A("rdv_threshold", "size_t",
           "Messages of more bytes than this use the rendezvous protocol; 0: those that do not fit into a packet, over "
-          "TCP into two, in shared memory into three, or up to 128 KiB if that is measured to be faster.",
+          "TCP into two. In shared memory, messages above a packet and up to 128 KiB then use the protocol that is "
+          "measured to be faster.",
           "0", source=_OURS),
         A("rdv_chunk_size", "size_t",
           "Largest piece of a rendezvous transfer, in bytes.", "8388608", source=_OURS,

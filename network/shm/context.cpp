@@ -20,9 +20,9 @@ namespace {
 
 constexpr uint64_t watch_interval_ms = 100;
 
-// Messages of up to so many packets are always eager: they go through the ring, since two copies, one after the other,
-// take less time than the round trips of a rendezvous. Larger messages are eager where that is measured to be faster
-// (core::protocol_table). The smallest ring has room for two messages of three packets of the default size.
+// Messages of up to so many packets can go through the ring of any peer: the smallest ring has room for two messages of
+// three packets of the default size. Which messages above a packet are eager is measured for each rank, up to half of
+// its ring (core::protocol_table).
 constexpr size_t most_packets = 3;
 
 /// Returns the ranks presumed to be on this host. They decide only whose addresses are read at once, and, where the

@@ -249,8 +249,8 @@ int count_eager(rank_env& env, int n, size_t size) {
 
 }  // namespace
 
-TEST_CASE("in shared memory, messages above three packets are eager at first, and some go by rendezvous", "[am]") {
-  const size_t size = GENERATE(size_t{30'000}, size_t{60'000}, size_t{110'000});
+TEST_CASE("in shared memory, messages above a packet are eager at first, and some go by rendezvous", "[am]") {
+  const size_t size = GENERATE(size_t{12'000}, size_t{30'000}, size_t{60'000}, size_t{110'000});
   on_ranks([size](rank_env& env) {
     const auto backend = lci::get_default_net_context_x().runtime(env.rt)().get_attr_backend();
     const bool is_measured =

@@ -7,7 +7,7 @@
 
 TEST_CASE("without memory for its measurements, a message goes by rendezvous", "[unit][memory][protocols]") {
   lci::core::protocol_table table(2);
-  table.begin_at(25'000);
+  table.begin_at(25'000, 24'999);
   const lci_test::network_of_limits net{size_t{128} << 10};
   {
     const lci_test::failing_memory once(0, 0, 1);

@@ -22,7 +22,9 @@ uint32_t simulated_clock() { return time_now; }
 /// A sender on a machine where a message takes `eager_time` if it is eager, and `rendezvous_time` if not. Up to
 /// `window` messages are outstanding. Those by rendezvous complete at once, when the sender polls.
 struct sender {
-  explicit sender(uint32_t time, int messages = 1) : rendezvous_time(time), window(messages) { table.begin_at(first); }
+  explicit sender(uint32_t time, int messages = 1) : rendezvous_time(time), window(messages) {
+    table.begin_at(first, first - 1);
+  }
 
   /// Returns how many of `n` messages were eager.
   int send(int n) {
@@ -91,7 +93,7 @@ TEST_CASE("each power of two of the size has a protocol of its own", "[unit][pro
 TEST_CASE("only sizes between the limit of eager messages and 128 KiB are measured", "[unit][protocols]") {
   protocol_table table(1);
   CHECK_FALSE(table.covers(60'000));  // before begin_at()
-  table.begin_at(first);
+  table.begin_at(first, first - 1);
   CHECK_FALSE(table.covers(first - 1));
   CHECK(table.covers(first));
   CHECK(table.covers(size_t{128} << 10));
@@ -100,7 +102,7 @@ TEST_CASE("only sizes between the limit of eager messages and 128 KiB are measur
 
 TEST_CASE("no message is eager that the network can't inject", "[unit][protocols]") {
   protocol_table table(1);
-  table.begin_at(first);
+  table.begin_at(first, first - 1);
   network_of_limits net{first - 1};  // the peer's memory is not mapped yet
   CHECK_FALSE(table.is_eager(net, 0, first));
   CHECK_FALSE(table.begins_rendezvous(0, first));
@@ -113,8 +115,26 @@ TEST_CASE("no message is eager that the network can't inject", "[unit][protocols
 
 TEST_CASE("messages to peers outside of the job go by rendezvous, and are not measured", "[unit][protocols]") {
   protocol_table table(1);
-  table.begin_at(first);
+  table.begin_at(first, first - 1);
   const network_of_limits net{size_t{128} << 10};
   CHECK_FALSE(table.is_eager(net, 1, 50'000));
   CHECK_FALSE(table.begins_rendezvous(1, 50'000));
+}
+
+TEST_CASE("messages that the network can inject to any peer are eager to those that are not measured",
+          "[unit][protocols]") {
+  protocol_table table(1);
+  constexpr size_t largest = 2 * first;
+  table.begin_at(first, largest);
+  network_of_limits net{header + largest};
+  for (const int rank : {0, 1}) {  // memory that is not mapped yet, and a peer outside of the job
+    CHECK(table.is_eager(net, rank, first));
+    CHECK(table.is_eager(net, rank, largest));
+    CHECK_FALSE(table.is_eager(net, rank, largest + 1));
+    CHECK_FALSE(table.begins_rendezvous(rank, first));
+  }
+  net.largest = size_t{128} << 10;
+  CHECK(table.is_eager(net, 0, largest + 1));
+  CHECK(table.begins_rendezvous(0, first));
+  CHECK_FALSE(table.is_eager(net, 1, largest + 1));
 }

@@ -97,7 +97,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
     eager_limit = std::min(eager_limit, wanted);
     largest_injected = std::min(largest_injected, wanted);
   } else if (rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select) {
-    protocols.begin_at(std::max(largest_injected, eager_limit) + 1);
+    protocols.begin_at(eager_limit + 1, largest_injected);
   }
   inject_end = limits.max_inject < sizeof(wire::header) ? 0 : largest_injected + 1;
   if (attr.use_reg_cache && limits.pins_memory) insist_on_memory([&] { open_cache(*this); });

@@ -1,5 +1,7 @@
 #include "lib/core/device/direct_paths.hpp"
 
+#include <algorithm>
+
 #include "lib/base/call_watch.hpp"
 #include "lib/core/device/device.hpp"
 
@@ -15,7 +17,8 @@ void open_direct_paths(device& d) {
   d.packets = reinterpret_cast<uintptr_t>(usual.arena());
   d.packets_size = usual.arena_size();
   if (!d.rt.default_matching_engine.is_empty()) d.engine = d.rt.default_matching_engine.p_impl->id;
-  d.direct_end = d.inject_end;
+  // Whether a larger message than a packet's is to be injected may be measured.
+  d.direct_end = std::min(d.inject_end, d.eager_limit + 1);
 }
 
 void close_direct_paths(device& d) {

@@ -17,17 +17,18 @@ bool wants_ack(const Args& a) {
   return a.comp_semantic == comp_semantic_t::remote;
 }
 
-/// Returns whether to send the message eagerly, that is, without a handshake. It is sent so if the network can inject
-/// it, or if it fits into a packet. A message with comp_semantic_t::network can be injected only if the network's sends
-/// arrive at once; otherwise it needs a packet, whose completion the network reports. A message larger than both is
-/// eager if protocol_table has measured that this is faster.
+/// Returns whether to send the message eagerly, that is, without a handshake. It is sent so if it fits into a packet. A
+/// larger one can be eager if the network can inject it; if protocol_table measures messages of this size, it decides. A
+/// message with comp_semantic_t::network can be injected only if the network's sends arrive at once; otherwise it needs
+/// a packet, whose completion the network reports.
 template <class Args>
 bool is_eager(device& d, const Args& a, bool acked) {
   const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);
   const bool can_inject = acked || ends_with_copy(d, a);
-  if ((can_inject && size < d.inject_end) || (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size()))
-    return true;
-  return can_inject && !acked && d.protocols.covers(size) && d.protocols.is_eager(*d.net, a.rank, size);
+  const bool is_injected = can_inject && size < d.inject_end;
+  if (size <= d.eager_limit) return is_injected || size <= a.packet_pool.p_impl->payload_size();
+  if (can_inject && !acked && d.protocols.covers(size)) return d.protocols.is_eager(*d.net, a.rank, size);
+  return is_injected;
 }
 template <class Args>
 bool is_eager(device& d, const Args& a) {

@@ -7,8 +7,8 @@ namespace lci::core {
 
 namespace {
 
-/// Bytes. The first guess, until this device has measured: for smaller messages, system calls and control messages cost
-/// more than the second copy that fragments need.
+/// Bytes. The first guess, until this device has measured: for smaller messages, the messages by which both processes
+/// agree cost more than half of the copy.
 constexpr size_t smallest_usual_split = 32 << 10;
 
 /// Whether the sender can write one part of this message while this process reads the other.
@@ -48,9 +48,9 @@ choice choose_by(device& d, network::attention sender, operation* op) {
   if (can_split(d, op)) possible.add(way::split);
   // Until all are measured. What the program will own is fresh memory; a buffer for a handler is mostly reused.
   const bool fresh = op->allocated && !op->in_place;
-  const way usual = op->total < smallest_usual_split     ? way::fragments
-                    : possible.has(way::split) && !fresh ? way::split
-                                                         : way::read;
+  // Never fragments: the sender has found that two copies, without a handshake, are slower, or is about to find out.
+  const bool may_split = possible.has(way::split) && !fresh && op->total >= smallest_usual_split;
+  const way usual = may_split ? way::split : way::read;
   const way chosen = d.ways.choose(op, sender == network::attention::polls, usual, possible);
   if (chosen == way::read) return choice::read;
   // Several messages that arrive at a time need a buffer each.

@@ -1,5 +1,7 @@
 #include "lib/core/transfer/protocol_table.hpp"
 
+#include <algorithm>
+
 #include "lib/core/wire/wire.hpp"
 
 namespace lci::core {
@@ -10,11 +12,11 @@ protocol_estimates& protocol_table::of(peer& p, size_t size) {
 
 bool protocol_table::is_eager(const network::device& net, int rank, size_t size) {
   peer* const p = peers_.find_or_make(rank);
-  if (p == nullptr) return false;
+  if (p == nullptr) return size <= injected_;
   size_t possible = p->largest.load(std::memory_order_relaxed);
   if (LCI_UNLIKELY(possible == 0)) {
     const size_t injected = net.max_inject_to(rank);
-    if (injected < sizeof(wire::header) + first_) return false;  // or not known yet
+    if (injected <= sizeof(wire::header) + std::max(injected_, first_ - 1)) return size <= injected_;
     possible = injected - sizeof(wire::header);
     p->largest.store(possible, std::memory_order_relaxed);
   }

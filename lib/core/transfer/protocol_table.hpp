@@ -33,7 +33,8 @@ using protocol_estimates = estimates<protocol, n_protocols, rounds_of_protocols>
 /// sender's operation completes. An interval counts only if both messages were sent by the same protocol.
 ///
 /// Owned by a device. Thread-safe. The state of a rank is allocated when the first such message is sent to it; if that
-/// fails, the messages go by rendezvous.
+/// fails, or to a peer outside of the job, or while the network can inject no larger messages to this rank than to any
+/// other, messages are not measured.
 class protocol_table {
  public:
   /// Bytes of the largest message that is measured. It takes half of a shared-memory ring of the default size, so the
@@ -43,9 +44,10 @@ class protocol_table {
   /// `clock` returns the time in the unit of short_ticks(). Tests pass a simulated one.
   explicit protocol_table(int n_ranks, uint32_t (*clock)() = short_ticks) : clock_(clock), peers_(n_ranks) {}
 
-  /// Starts to measure messages of `first` bytes and more; before this call, none are measured. Not thread-safe: call
-  /// it before the device is used.
-  void begin_at(size_t first) { first_ = first; }
+  /// Starts to measure messages of `first` bytes and more; before this call, none are measured. Those of up to
+  /// `injected` bytes, which the network can inject to any peer, are eager to peers that are not measured. Not
+  /// thread-safe: call it before the device is used.
+  void begin_at(size_t first, size_t injected) { first_ = first, injected_ = injected; }
   /// Whether messages of this size are measured. The functions below are for these sizes only.
   bool covers(size_t size) const { return size >= first_ && size <= largest; }
 
@@ -62,7 +64,7 @@ class protocol_table {
   float estimate(int rank, size_t size, protocol used) const;
 
  private:
-  static constexpr int smallest_bits = 15, n_sizes = 3;  // see class_of_size(): up to 32, 64 and 128 KiB
+  static constexpr int smallest_bits = 14, n_sizes = 4;  // see class_of_size(): up to 16, 32, 64 and 128 KiB
 
   struct peer {
     std::atomic<size_t> largest{0};     // bytes of the largest message that the network can inject; 0: not known yet
@@ -75,7 +77,7 @@ class protocol_table {
   void ended(peer& p, size_t size, protocol used) const;
 
   uint32_t (*const clock_)();
-  size_t first_ = std::numeric_limits<size_t>::max();
+  size_t first_ = std::numeric_limits<size_t>::max(), injected_ = 0;
   per_rank<peer> peers_;
 };
 

@@ -72,12 +72,18 @@ class estimates {
   static constexpr float clearly_faster = 0.92F;
   /// A ratio of times. A trial ends early if its messages take longer than this times those of the fastest way.
   static constexpr float hopeless = 1.5F;
+  /// A ratio of times. A round counts as this times the estimate at most: one in which the system ran other programs
+  /// must not make the way look slow for many rounds, and one that has become slow shows it in each round.
+  static constexpr float most_growth = 1.5F;
   /// The last round with an early trial.
   static constexpr uint32_t last_early = 128;
 
   /// The way for the next message, one of `possible`. `usual`, which is possible, is the first one.
   Way choose(Way usual, set possible = set::all()) {
-    uint32_t n = messages_.fetch_add(1, std::memory_order_relaxed);
+    // No read-modify-write, before which the processor would complete the stores of the message just copied. A thread
+    // may so set the number back, and the round becomes longer.
+    uint32_t n = messages_.load(std::memory_order_relaxed);
+    messages_.store(n + 1, std::memory_order_relaxed);
     const Way before = current_.load(std::memory_order_relaxed);
     if (n % round != 0) {
       if (possible.has(before) && !may_end_early(before)) return before;
@@ -131,8 +137,9 @@ class estimates {
       if (before + 1 >= round) end_round();
     }
     void end_round() {
-      const float sample = mean(), old = time.load(std::memory_order_relaxed);
-      if (sample == 0) return;
+      const float measured = mean(), old = time.load(std::memory_order_relaxed);
+      if (measured == 0) return;
+      const float sample = old == 0 ? measured : std::min(measured, most_growth * old);
       // Disturbances only make times longer, so shorter ones count more.
       const float weight = sample < 0.5F * old ? 1.0F : sample < old ? 0.5F : 0.25F;
       time.store(old == 0 ? sample : old + weight * (sample - old), std::memory_order_relaxed);
