@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <thread>
 #include "lib/base/log.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/endpoint.hpp"
@@ -37,11 +38,14 @@ constexpr double longest_quiet_time = 10;
 constexpr double longest_last_quiet_time = 2;
 
 /// One round of progress of a device that is being freed; `idle` counts successive rounds without an event.
-void last_round(device& d, int& idle) {
+/// Returns false if the round threw before it was complete.
+bool last_round(device& d, int& idle) {
+  bool complete = false;
   try {
     idle = d.progress() ? 0 : idle + 1;
   } catch (const peer_failure_error&) {
     // What waits for that peer has ended; the program's other devices report the failure.
+    complete = true;
   } catch (const resource_error& e) {
     // The device is freed all the same. A network that is broken throws each time: log it once.
     if (d.lifetime.is_first_refusal())
@@ -51,15 +55,34 @@ void last_round(device& d, int& idle) {
   if (idle > 1000) d.net->wait(100);
 }
 
+  return complete;
+}
+
+/// Waits while other threads are inside tasks that may post to this device, for at most as long as for the network. A
+/// task that begins later finds that the device closes.
+void await_posts_of_others(const device& d) {
+  const auto deadline = clock::now() + duration_of(longest_quiet_time);
+  while (d.rt.deferred.any_device_is_used() && clock::now() < deadline) std::this_thread::yield();
+}
+
+/// Runs what graphs have deferred: posts to repeat, and posts whose turn has come. Within progress no post returns a
+/// retry, so what can't be sent goes to the backlog, and nothing is posted after the device's end.
+void finish_deferred_posts(device& d) {
+  await_posts_of_others(d);  // they may defer posts
+  // A task that throws ends its round before the next task.
+  int idle = 0;
+  for (int left = d.rt.deferred.count.load(std::memory_order_acquire); left > 0 && !last_round(d, idle);) --left;
+  await_posts_of_others(d);
 /// Makes progress until backlog and deferred work are empty; `last`: also until the network has sent everything, so
-/// that the peers receive the close notification.
+/// that the peers receive the close notification. A task that another thread runs still uses the device, however long
+/// its handler takes.
 void drain(device& d, bool last) {
   const auto over = [&] { return d.backlog.empty() && !d.lifetime.has_tasks() && (!last || d.net->flushed()); };
   // At the last only answers are left, to peers that may have ended themselves.
   const auto longest = duration_of(last ? longest_last_quiet_time : longest_quiet_time);
   auto last_event = clock::now();
-  for (int idle = 0; !over() && clock::now() - last_event < longest;) {
-    last_round(d, idle);
+  for (int idle = 0; !over() && (clock::now() - last_event < longest || d.lifetime.has_tasks());) {
+    (void)last_round(d, idle);
     if (idle == 0) last_event = clock::now();
   }
 }
@@ -97,8 +120,7 @@ LCI_COLD void end_unanswered(device& d) {
 void close_device(device& d) {
   d.lifetime.begin_to_close();
   d.collective_numbers->close();
-  // Makes progress if graphs have posts to repeat: those go to the backlog, so none is repeated after the device's end.
-  if (int idle = 0; d.rt.deferred.count.load(std::memory_order_acquire) != 0) last_round(d, idle);
+  finish_deferred_posts(d);
   drain(d, false);
   std::set<int> asked = awaited_peers(d);
   wire::header end;
@@ -111,7 +133,7 @@ void close_device(device& d) {
   if (!asked.empty() || !d.drained()) {
     // A peer that makes no progress may be computing for hours.
     const auto deadline = clock::now() + duration_of(d.attr.close_timeout);
-    for (int idle = 0; !d.drained() && clock::now() < deadline;) last_round(d, idle);
+    for (int idle = 0; !d.drained() && clock::now() < deadline;) (void)last_round(d, idle);
     if (!d.drained()) end_unanswered(d);
     end.policy = wire::has_ended;
     for (const int peer : asked) send_or_queue(d, peer, end);

@@ -85,7 +85,7 @@ bool device::do_deferred_work(bool by_program) {
   if (LCI_UNLIKELY(deadlines.left() <= 0)) happened |= end_overdue(*this);
   if (LCI_UNLIKELY(flow.has_waiting())) happened |= flow.send_waiting();
   if (receive_window.has_requests()) happened |= start_waiting_requests(*this);
-  if (rt.deferred.count.load(std::memory_order_acquire) != 0) happened |= rt.deferred.run();
+  if (rt.deferred.count.load(std::memory_order_acquire) != 0) happened |= rt.deferred.run_each();
   if (limits.receive_buffers != 0) supply.refill(*net);
   return happened;
 }
