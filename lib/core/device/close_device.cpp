@@ -5,14 +5,16 @@
 // message says that no other will follow (wire::has_ended), which ends what the peers have posted meanwhile.
 #include "lib/core/device/close_device.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include <thread>
 #include "lib/base/log.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/endpoint.hpp"
@@ -43,9 +45,9 @@ bool last_round(device& d, int& idle) {
   bool complete = false;
   try {
     idle = d.progress() ? 0 : idle + 1;
+    complete = true;
   } catch (const peer_failure_error&) {
     // What waits for that peer has ended; the program's other devices report the failure.
-    complete = true;
   } catch (const resource_error& e) {
     // The device is freed all the same. A network that is broken throws each time: log it once.
     if (d.lifetime.is_first_refusal())
@@ -53,8 +55,6 @@ bool last_round(device& d, int& idle) {
     ++idle;
   }
   if (idle > 1000) d.net->wait(100);
-}
-
   return complete;
 }
 
@@ -73,6 +73,8 @@ void finish_deferred_posts(device& d) {
   int idle = 0;
   for (int left = d.rt.deferred.count.load(std::memory_order_acquire); left > 0 && !last_round(d, idle);) --left;
   await_posts_of_others(d);
+}
+
 /// Makes progress until backlog and deferred work are empty; `last`: also until the network has sent everything, so
 /// that the peers receive the close notification. A task that another thread runs still uses the device, however long
 /// its handler takes.
@@ -115,6 +117,12 @@ LCI_COLD void end_unanswered(device& d) {
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
+void log_thrown(const char* what) noexcept {
+  std::array<char, 400> line;
+  std::snprintf(line.data(), line.size(), "free_device: a handler has thrown: %s", what);
+  log_warning(line.data());
+}
+
 }  // namespace
 
 void close_device(device& d) {
@@ -152,7 +160,9 @@ void destroy_device(device* d) {
     try {
       each.comp->signal(each.status);
     } catch (const std::exception& e) {
-      log_warning(std::string("free_device: a handler has thrown: ") + e.what());
+      log_thrown(e.what());
+    } catch (...) {
+      log_thrown("something that is no std::exception");
     }
   }
 }
