@@ -126,6 +126,9 @@ void device::leave_network() {
   rt.operations.for_each_of(this, [&](operation* op, op_state) {
     if (op->registered) registrations.release(op->reg);
   });
+  regions.end_all([&](const memory_region& region) {
+    region.cached ? registrations.release(region.reg) : net->deregister_memory(region.reg);
+  });
   registrations.close();
   net.reset();
   regions.free_abandoned(*heap);
@@ -135,10 +138,10 @@ void device::leave_network() {
 
 device::~device() {
   leave_network();
+  const std::unique_ptr<raw_network> of_raw(raw.load(std::memory_order_acquire));
   // The operations that still wait for a peer's answer end without it.
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted || state == op_state::plain_recv) return op->leave(this);
-  const std::unique_ptr<raw_network> of_raw(raw.load(std::memory_order_acquire));
     if (op->allocates) {
       if (op->status.buffer != nullptr) rt.deallocate(op->status.buffer, nullptr);
       op->status.buffer = nullptr;
