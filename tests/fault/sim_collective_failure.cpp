@@ -1,0 +1,78 @@
+// Collective operations that a rank does not take part in, since it has failed: those that need all ranks end with its
+// number, also if its failure was reported before, and release what they have. And one that a handler has ended here.
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "lci.hpp"
+#include "network/sim/world.hpp"
+
+namespace {
+
+/// Simulated ranks, of which the last one fails; a thread each for the others.
+template <int n_ranks>
+struct dying_job {
+  static constexpr int gone = n_ranks - 1;
+
+  dying_job() {
+    const lci::global_attr_t before = lci::get_g_default_attr();
+    lci::global_attr_t attr = before;
+    attr.backend = lci::attr_backend_t::sim;
+    attr.sim_ranks = n_ranks;
+    attr.shared_heap_size = 1 << 20;
+    lci::set_g_default_attr(attr);
+    for (auto& rt : runtimes) rt = lci::alloc_runtime();
+    lci::set_g_default_attr(before);
+  }
+  ~dying_job() {
+    for (auto& rt : runtimes) lci::free_runtime(&rt);
+  }
+  /// Calls f(rank) in a thread for each of the first `n` ranks.
+  template <class F>
+  static void on_ranks(int n, F f) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < n; ++rank) threads.emplace_back(f, rank);
+    for (std::thread& t : threads) t.join();
+  }
+  static void kill() { lci::network::sim::world::current()->kill(gone); }
+
+  std::array<lci::runtime_t, n_ranks> runtimes;
+};
+
+/// The rank whose failure f() has thrown; -1: it has thrown none.
+template <class F>
+int failed_in(F f) {
+  try {
+    f();
+  } catch (const lci::peer_failure_error& e) {
+    return e.failed_rank();
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE("a barrier ends at all ranks although the failure of a rank was reported before") {
+  constexpr int n_ranks = 8;  // enough that some ranks exchange nothing with the one that fails
+  dying_job<n_ranks> job;
+  job.on_ranks(n_ranks, [&](int rank) { lci::barrier_x().runtime(job.runtimes[static_cast<size_t>(rank)])(); });
+  job.kill();
+  std::array<int, n_ranks> reported, failed;
+  reported.fill(-1);
+  failed.fill(-1);
+  job.on_ranks(job.gone, [&](int rank) {
+    const auto at = static_cast<size_t>(rank);
+    const lci::runtime_t rt = job.runtimes[at];
+    while (reported[at] < 0) reported[at] = failed_in([&] { lci::progress_x().runtime(rt)(); });
+    failed[at] = failed_in([&] { lci::barrier_x().runtime(rt)(); });
+  });
+  for (size_t rank = 0; rank < n_ranks - 1; ++rank) {
+    CHECK(reported[rank] == job.gone);
+    CHECK(failed[rank] == job.gone);
+  }
+}
