@@ -76,3 +76,26 @@ TEST_CASE("a barrier ends at all ranks although the failure of a rank was report
     CHECK(failed[rank] == job.gone);
   }
 }
+
+TEST_CASE("symmetric memory stays until its device ends if a rank fails before free_symmetric") {
+  constexpr size_t more_than_half = 600'000;  // of the shared heap
+  dying_job<2> job;
+  std::array<lci::device_t, 2> devices;
+  std::array<lci::symmetric_t, 2> memory;
+  for (size_t rank = 0; rank < 2; ++rank) devices[rank] = lci::alloc_device_x().runtime(job.runtimes[rank])();
+  job.on_ranks(2, [&](int rank) {
+    const auto at = static_cast<size_t>(rank);
+    memory[at] = lci::alloc_symmetric_x(more_than_half).device(devices[at]).runtime(job.runtimes[at])();
+  });
+  const lci::runtime_t rt = job.runtimes[0];
+  job.kill();
+  CHECK(failed_in([&] { lci::free_symmetric_x(&memory[0]).runtime(rt)(); }) == job.gone);
+  CHECK(memory[0].is_empty());
+  // Other ranks, which have not failed, might still write to it.
+  CHECK_THROWS_AS(lci::alloc_shared_x(more_than_half).runtime(rt)(), lci::resource_error);
+  lci::free_device_x(&devices[0]).runtime(rt)();
+  lci::mr_t mr = lci::alloc_shared_x(more_than_half).runtime(rt)();
+  lci::free_shared_x(&mr).runtime(rt)();
+  CHECK(failed_in([&] { lci::free_symmetric_x(&memory[1]).runtime(job.runtimes[1])(); }) == 0);
+  lci::free_device_x(&devices[1]).runtime(job.runtimes[1])();
+}
