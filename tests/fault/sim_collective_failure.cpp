@@ -99,3 +99,50 @@ TEST_CASE("symmetric memory stays until its device ends if a rank fails before f
   CHECK(failed_in([&] { lci::free_symmetric_x(&memory[1]).runtime(job.runtimes[1])(); }) == 0);
   lci::free_device_x(&devices[1]).runtime(job.runtimes[1])();
 }
+
+TEST_CASE("what arrives for an exchange that a handler has ended is written to no memory of others") {
+  struct thrown_by_handler {};
+  constexpr int messages = 40;  // more than a collective operation ignores
+  lci::global_attr_t attr = lci::get_g_default_attr();
+  const lci::global_attr_t before = attr;
+  attr.backend = lci::attr_backend_t::sim;
+  attr.sim_ranks = 2;
+  attr.sim_max_delay = attr.sim_retry_percent = 0;
+  lci::set_g_default_attr(attr);
+  lci::runtime_t rt = lci::alloc_runtime(), other = lci::alloc_runtime();
+  lci::set_g_default_attr(before);
+  auto handler = lci::alloc_handler_x([](lci::status_t) { throw thrown_by_handler(); }).am_in_place(true).runtime(rt)();
+  const auto rcomp = lci::register_rcomp_x(handler).runtime(rt)();
+  for (int i = 0; i < messages; ++i)
+    REQUIRE(lci::post_am_x(0, nullptr, 0, lci::COMP_NULL, rcomp).runtime(other)().is_done());
+  CHECK_THROWS_AS(lci::alloc_symmetric_x(64).runtime(rt)(), thrown_by_handler);
+  // Memory that the exchange may have used.
+  std::vector<std::pair<std::unique_ptr<char[]>, size_t>> blocks;
+  for (size_t size = 16; size <= 512; size += 8)
+    for (int i = 0; i < 4; ++i) {
+      blocks.emplace_back(new char[size], size);
+      std::memset(blocks.back().first.get(), 0x5a, size);
+    }
+  std::array<char, 256> mine{};
+  std::array<char, 512> all{};
+  auto sync = lci::alloc_sync_x().runtime(other)();
+  lci::allgather_x(mine.data(), all.data(), mine.size()).comp(sync).runtime(other)();
+  for (int i = 0; i < 1000; ++i) {
+    lci::progress_x().runtime(other)();
+    try {
+      lci::progress_x().runtime(rt)();
+    } catch (const thrown_by_handler&) {
+      // The rest of the messages.
+    }
+  }
+  CHECK(lci::sync_test_x(sync, nullptr).runtime(other)());
+  bool intact = true;
+  for (const auto& [block, size] : blocks)
+    for (size_t i = 0; i < size; ++i) intact = intact && block[i] == 0x5a;
+  CHECK(intact);
+  lci::free_comp_x(&sync).runtime(other)();
+  lci::deregister_rcomp_x(rcomp).runtime(rt)();
+  lci::free_comp_x(&handler).runtime(rt)();
+  lci::free_runtime(&rt);
+  lci::free_runtime(&other);
+}
