@@ -97,7 +97,7 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
     p->head = head;
     if (!user_packet) copy_bytes(p->payload(), a.local_buffer, a.size);
     result = send_packet(d, a.rank, p, a.size);
-    if (result != errorcode_t::done && !user_packet) pool.put(p);
+    if (result == errorcode_t::done) taken.to_return = nullptr;
   }
   return result;
 }
@@ -112,6 +112,12 @@ LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, w
 }
 
 /// Makes the operation await the target's acknowledgement of an eager message.
+    struct taken_packet {  // returned also if send_packet() throws
+      packet* to_return;
+      ~taken_packet() {
+        if (to_return != nullptr) to_return->pool->put(to_return);
+      }
+    } taken{user_packet ? nullptr : p};
 template <class Args>
 wire::ack_body expect_ack(device& d, operation* op, const Args& a) {
   if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).release(d);
