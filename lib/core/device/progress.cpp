@@ -8,6 +8,7 @@
 #include "lib/core/checking/inspection.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/receive.hpp"
 #include "lib/core/device/sending.hpp"
 #include "lib/core/operation/ticket.hpp"
 #include "lib/core/transfer/transfers.hpp"
@@ -42,7 +43,12 @@ inline bool device::make_progress_inline(bool by_program) {
                            static_cast<unsigned>(attention.load(std::memory_order_relaxed) != 0);
   bool happened = false;
   if (LCI_UNLIKELY(waiting != 0)) happened = do_deferred_work(by_program);
-  happened |= net->poll(*this, poll_batch) > 0;
+  try {
+    happened |= net->poll(*this, poll_batch) > 0;
+  } catch (const uncounted_loss& loss) {
+    count_undelivered(*this, loss.peer, loss.size);
+    throw;
+  }
   return happened;
 }
 
