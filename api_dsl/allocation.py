@@ -228,7 +228,8 @@ OPERATIONS = (
           "otherwise it has no effect.", "true")), source="ours", group="Memory",
        result="The memory; free it with free_symmetric, before its device is freed."),
     Op("free_symmetric", "void",
-       "Frees memory of alloc_symmetric; the handle becomes empty. Collective: waits for all ranks.",
+       "Frees memory of alloc_symmetric; the handle becomes empty. Collective: waits for all ranks. If a rank fails "
+       "meanwhile, it throws, and the memory is freed with its device, as other ranks may still access it.",
        (A("symmetric", "symmetric_t*", "Handle of the memory."),), (a.runtime,),
        source="ours", group="Memory"),
     Op("get_symmetric_mr", "mr_t", "Returns the registration of this rank's part.", (_symmetric,),

@@ -24,7 +24,7 @@ void barrier_at_once(const scope& s) {
   const uint64_t number = core::begin_barrier(d);
   const char nothing = 0;
   core::kept_exceptions kept(d);
-  each_round(me, n, [&](int to, int from, size_t round) {
+  each_round(me, n, [&](int to, int, size_t round) {
     // Retried without memory: the barrier has begun, and other ranks wait for this message.
     insist_on_memory<resource_error>([&] {
       post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round)
@@ -33,7 +33,7 @@ void barrier_at_once(const scope& s) {
           .device(s.device)
           .endpoint(s.endpoint)();
     });
-    core::await_barrier(d, from, round, number, kept);
+    core::await_barrier(d, round, number, kept);
     core::await_sent(d, to, kept);
   });
 }

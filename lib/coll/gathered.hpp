@@ -1,10 +1,12 @@
 // What each rank contributes to a collective operation, exchanged by an allgather.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/core/device/device.hpp"
 
 namespace lci::coll {
 
@@ -20,10 +22,12 @@ class gathered {
 
   /// Collective.
   void gather(runtime_t runtime, device_t device) {
+    const auto& numbers = *device.p_impl->collective_numbers;
+    const uint32_t number = numbers.peek();
     try {
       allgather_x(&items_->mine, items_->all.data(), sizeof(T)).runtime(runtime).device(device)();
-    } catch (const peer_failure_error&) {
-      (void)items_.release();  // messages of the ranks that have not failed still arrive there
+    } catch (...) {
+      if (numbers.peek() != number) (void)items_.release();  // it has begun: messages may still arrive there
       throw;
     }
   }

@@ -13,6 +13,7 @@
 #include "lib/base/objects.hpp"
 #include "lib/coll/gathered.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 
 namespace lci::coll {
 namespace {
@@ -101,6 +102,7 @@ symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
   mine.alignment = a.alignment;
   auto memory = std::make_unique<symmetric>();
   memory->device = a.device;
+  memory->device_serial = a.device.p_impl->serial;
   memory->rmrs.resize(static_cast<size_t>(n));
   memory->addresses.resize(static_cast<size_t>(n));
   std::exception_ptr why;
@@ -139,14 +141,27 @@ symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
 void free_symmetric(free_symmetric_args& a) {
   if (a.symmetric == nullptr || a.symmetric->is_empty())
     throw_invalid("free_symmetric", "symmetric", "empty", "from alloc_symmetric()");
-  if (a.symmetric->p_impl->device.p_impl->published.is_published(a.symmetric->p_impl->mr.p_impl))
+  symmetric* const memory = a.symmetric->p_impl;
+  device* const d = memory->device.p_impl;
+  if (!objects::is_alive(d) || d->serial != memory->device_serial)
+    throw_invalid("free_symmetric", "symmetric", "memory whose device was freed", "memory whose device is alive",
+                  "free_symmetric() comes before free_device()");
+  if (d->published.is_published(memory->mr.p_impl))
     throw_invalid("free_symmetric", "symmetric", "published", "one that other ranks do not find",
                   "unpublish_memory() comes first");
-  const std::unique_ptr<symmetric> memory(a.symmetric->p_impl);
+  if (tls_in_progress)
+    throw_invalid("free_symmetric", "caller", "a handler", "outside of progress()",
+                  "a handler can't wait for the other ranks");
+  const std::unique_ptr<symmetric> ends(memory);
   *a.symmetric = symmetric_t();
-  // Other ranks may use this rank's part until they enter the barrier.
-  barrier_x().runtime(a.runtime).device(memory->device)();
-  free_shared_x(&memory->mr).runtime(a.runtime)();
+  // Other ranks may use this rank's part until they enter the barrier. If it fails, some may still use it.
+  try {
+    barrier_x().runtime(a.runtime).device(ends->device)();
+  } catch (...) {
+    d->regions.abandon(*ends->mr.p_impl);
+    throw;
+  }
+  free_shared_x(&ends->mr).runtime(a.runtime)();
 }
 
 mr_t get_symmetric_mr(get_symmetric_mr_args& a) { return a.symmetric.p_impl->mr; }

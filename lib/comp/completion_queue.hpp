@@ -46,8 +46,13 @@ class unbounded_queue final : public completion_queue, public object_memory<unbo
   void signal(status_t status) override { push(status); }
   // Rare cases are calls at the end, so that no registers need saving.
   LCI_ALWAYS_INLINE void push(const status_t& status) {
+    push_or(status, [](unbounded_queue& queue, const status_t& s) { queue.push_otherwise(s); });
+  }
+  /// The same, but calls `otherwise(queue, status)` where a push may fail for lack of memory.
+  template <class F>
+  LCI_ALWAYS_INLINE void push_or(const status_t& status, F otherwise) {
     auto* const cell = items_.claim_directly();
-    if (LCI_UNLIKELY(cell == nullptr)) return push_otherwise(status);
+    if (LCI_UNLIKELY(cell == nullptr)) return otherwise(*this, status);
     const bool asleep = sleepers_.notice();
     items_.fill(cell, status);
     if (LCI_UNLIKELY(asleep)) wake();

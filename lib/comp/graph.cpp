@@ -205,7 +205,7 @@ void graph::signal(status_t status) {
   mark_complete(n, status);
 }
 
-graph_node::rerun::rerun(graph_node* n) : deferred_task(graph::retry), node(n) {}
+graph_node::rerun::rerun(graph_node* n) : deferred_task(graph::retry, true), node(n) {}
 
 bool graph::retry(deferred_task* again) {
   graph_node* const n = static_cast<graph_node::rerun*>(again)->node;

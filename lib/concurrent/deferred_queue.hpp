@@ -15,8 +15,11 @@ struct deferred_task {
   /// Does the work, or pushes the task again. True if there was progress. May delete the task.
   bool (*run)(deferred_task* self);
   deferred_task* next = nullptr;  // the queue's
+  /// The task may use devices that do not count it among what they wait for. So the thread that frees a device waits
+  /// while other threads run such tasks.
+  const bool uses_any_device;
 
-  explicit deferred_task(bool (*f)(deferred_task*)) : run(f) {}
+  explicit deferred_task(bool (*f)(deferred_task*), bool any_device = false) : run(f), uses_any_device(any_device) {}
 };
 
 /// A list of tasks. The caller of push() owns the task and keeps it alive until it has run; it must not push a task
@@ -40,7 +43,8 @@ class deferred_queue {
   }
 
   /// Runs each task of the list once, without those pushed meanwhile. True if any made progress. If a task
-  /// throws, the following ones stay in the list, and the exception goes to the caller.
+  /// throws, the following ones stay in the list, and the exception goes to the caller. The last task may delete this
+  /// queue.
   bool run() {
     batch now{*this};
     {
@@ -56,6 +60,25 @@ class deferred_queue {
       achieved |= t->run(t);
     }
     return achieved;
+  }
+
+  /// Runs as many tasks as the list has now. In contrast to run() it takes one after the other from the list, so that
+  /// other threads can run those that follow a long one. Returns true if any task made progress. If a task throws, the
+  /// following ones stay in the list, and the exception goes to the caller. No task may delete this queue.
+  bool run_each() {
+    bool achieved = false;
+    for (int left = count.load(std::memory_order_relaxed); left > 0; --left) {
+      const taken now(*this);
+      if (now.task == nullptr) break;  // other threads have taken the rest
+      achieved |= now.task->run(now.task);
+    }
+    return achieved;
+  }
+  /// Returns true while a thread is inside run_each() with a task that uses any device. After `false` the caller sees
+  /// what such tasks have done, and those that begin later see what the caller has done.
+  bool any_device_is_used() const {
+    std::lock_guard guard(lock_);
+    return using_any_device_ != 0;
   }
 
   /// Number of tasks. May be stale, which only delays the work.
@@ -84,9 +107,35 @@ class deferred_queue {
     }
   };
 
-  spinlock lock_;
+  /// A task that run_each() has taken from the list.
+  struct taken {
+    deferred_queue& of;
+    deferred_task* task;  // null: the list was empty; it may delete itself when it runs
+    bool uses_any_device = false;
+
+    explicit taken(deferred_queue& queue) : of(queue) {
+      std::lock_guard guard(of.lock_);
+      task = of.first_;
+      if (task == nullptr) return;
+      of.first_ = task->next;
+      if (of.first_ == nullptr) of.last_ = nullptr;
+      of.count.fetch_sub(1, std::memory_order_relaxed);
+      uses_any_device = task->uses_any_device;
+      of.using_any_device_ += uses_any_device ? 1 : 0;
+    }
+    ~taken() {
+      if (!uses_any_device) return;
+      std::lock_guard guard(of.lock_);
+      of.using_any_device_ -= 1;
+    }
+    taken(const taken&) = delete;
+    taken& operator=(const taken&) = delete;
+  };
+
+  mutable spinlock lock_;
   deferred_task* first_ = nullptr;  // under lock_
   deferred_task* last_ = nullptr;   // under lock_
+  int using_any_device_ = 0;        // tasks that run_each() runs now and that use any device; under lock_
 };
 
 }  // namespace lci

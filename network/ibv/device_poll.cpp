@@ -126,8 +126,20 @@ void device::handle(const completion& c, event_sink& sink) {
       fail_peer(c.peer, text_of_status("sending: ", c.status));
       read_card_events();
       // A peer that has freed its device sent a close notification first, maybe in this batch of completions. It is
-      // reported before the operation's failure, so that the reason of the failure is known.
-      if (deferred_.any()) deferred_.report_failures(sink);
+      // reported before the operation's failure, so that the reason of the failure is known. If the sink throws then, a
+      // later poll reports the operation.
+      if (deferred_.any()) {
+        struct kept_if_thrown {
+          device& of;
+          const completion& c;
+          bool thrown = true;
+          ~kept_if_thrown() {
+            if (LCI_UNLIKELY(thrown)) of.deferred_.add(of.unhandled_, c);
+          }
+        } operation{*this, c};
+        deferred_.report_failures(sink);
+        operation.thrown = false;
+      }
       if (c.context != nullptr) sink.on_operation_failure(c.context, c.peer);
       return;
   }

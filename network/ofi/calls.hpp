@@ -63,14 +63,33 @@ errorcode_t device::begin(const net_op& op, request::kind what, F call) {
 
 template <class F>
 errorcode_t device::begin_copied(request& r, F call) {
+  struct counted {  // also if the call throws
+    device& of;
+    errorcode_t result;
+    ~counted() {
+      if (LCI_LIKELY(result == errorcode_t::posted)) return;
+      of.under_way_.fetch_sub(1, std::memory_order_release);
+      of.copies_under_way_.fetch_sub(1, std::memory_order_relaxed);
+    }
+  } it{*this, errorcode_t::fatal};
   under_way_.fetch_add(1, std::memory_order_relaxed);
   copies_under_way_.fetch_add(1, std::memory_order_relaxed);
-  const errorcode_t result = send_to(r.peer, errorcode_t::posted, call);
-  if (LCI_UNLIKELY(result != errorcode_t::posted)) {
-    under_way_.fetch_sub(1, std::memory_order_release);
-    copies_under_way_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  return result;
+  it.result = send_to(r.peer, errorcode_t::posted, call);
+  return it.result;
+}
+
+template <class F>
+errorcode_t device::inject_copy(request& r, F send) {
+  struct attempted {  // also if the call throws
+    device& of;
+    request& r;
+    errorcode_t result;
+    ~attempted() {
+      if (LCI_UNLIKELY(result != errorcode_t::posted)) of.copies_.give(r);
+    }
+  } it{*this, r, errorcode_t::fatal};
+  it.result = send();
+  return LCI_LIKELY(it.result == errorcode_t::posted) ? errorcode_t::done : it.result;
 }
 
 }  // namespace lci::network::ofi

@@ -126,7 +126,8 @@ errorcode_t device::put_copy(const net_op& op) {
   const parts all = parts::of(op);
   all.copy_to(r.copy.get());
   const segment copy{r.copy.get(), all.size(), r.copy_registration.lkey};
-  return end_inject(r, begin_copied(r, [&](fi_addr_t to) { return put_or_get_piece(r, copy, op, to); }));
+  const auto put = [&](fi_addr_t to) { return put_or_get_piece(r, copy, op, to); };
+  return inject_copy(r, [&] { return begin_copied(r, put); });
 }
 
 errorcode_t device::post_recv(segment buffer, void* context) {

@@ -148,9 +148,10 @@ class device final : public remote_device, public bundling_device {
   /// As send_bundles(); the caller has the turn.
   errorcode_t send_waiting(int peer);
   errorcode_t send_copied(request& r, message_tag::kind what);
-  /// Ends a post that has copied its data to the request. Returns `done` if `result` is `posted`; otherwise gives the
-  /// request back, and returns `result`.
-  errorcode_t end_inject(request& r, errorcode_t result);
+  /// Calls `send()` for a post that has copied its data to the request. Returns `done` if the result is `posted`;
+  /// otherwise gives the request back, and returns the result.
+  template <class F>
+  errorcode_t inject_copy(request& r, F send);
   void flush_bundles() {
     if (bundles_.any()) send_all_bundles();
   }

@@ -45,13 +45,7 @@ errorcode_t device::send_copy(int peer, const parts& m) {
   request& r = new_copy(peer);
   m.copy_to(r.copy.get());
   r.size = m.size();
-  return end_inject(r, send_copied(r, message_tag::kind::message));
-}
-
-errorcode_t device::end_inject(request& r, errorcode_t result) {
-  if (LCI_LIKELY(result == errorcode_t::posted)) return errorcode_t::done;
-  copies_.give(r);
-  return result;
+  return inject_copy(r, [&] { return send_copied(r, message_tag::kind::message); });
 }
 
 device::joined device::join(int peer, const parts& m) {

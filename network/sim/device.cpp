@@ -143,21 +143,27 @@ errorcode_t device::send(const net_op& op, device& target) {
   msg->source = rank_;
   msg->silent = op.inject || world_->random_.percent(at_once_percent);
   if (msg->silent) msg->read_buffer();
-  const uint64_t arrival = std::max(world_->soon(temper_.max_delay), peers_[op.peer].last_put);
-  target.schedule(arrival, {.what = event::kind::recv, .peer = id_at(op.peer, target.rank_), .msg = msg});
+  // Both events are made before one takes effect: without memory nothing was sent.
+  std::map<moment, event> arrives, completes;
+  arrives.emplace(world_->at(std::max(world_->soon(temper_.max_delay), peers_[op.peer].last_put)),
+                  event{.what = event::kind::recv, .peer = id_at(op.peer, target.rank_), .msg = msg});
+  if (!msg->silent)
+    completes.emplace(world_->at(world_->soon(temper_.max_delay)),
+                      event{.what = event::kind::complete, .peer = op.peer, .context = op.context, .msg = msg});
+  target.inbox_.merge(arrives);
+  inbox_.merge(completes);
   peers_[op.peer].outstanding += 1;
   world_->stats_.sent += 1;
-  if (msg->silent) return errorcode_t::done;
-  schedule(world_->soon(temper_.max_delay),
-           {.what = event::kind::complete, .peer = op.peer, .context = op.context, .msg = std::move(msg)});
-  return errorcode_t::posted;
+  return msg->silent ? errorcode_t::done : errorcode_t::posted;
 }
 
 errorcode_t device::move_memory(const net_op& op) {
   const int target = world_->station_of(rank_, op.peer);
   world::transfer t{.source = this, .target = target, .op = op, .payload = {}, .silent = op.inject};
-  peers_[op.peer].outstanding += 1;
-  world_->stats_.rma_posted += 1;
+  const auto count = [&] {
+    peers_[op.peer].outstanding += 1;
+    world_->stats_.rma_posted += 1;
+  };
   const size_t size = total_size(op);
   std::string why;
   // Those of the present tick may not have been applied yet.
@@ -165,6 +171,7 @@ errorcode_t device::move_memory(const net_op& op) {
   if (world_->random_.percent(at_once_percent) && !waits &&
       (size == 0 || world_->remote_memory(op, target, index_, size, why) != nullptr)) {
     t.silent = true;
+    count();
     world_->apply(t);
     return errorcode_t::done;
   }
@@ -185,6 +192,7 @@ errorcode_t device::move_memory(const net_op& op) {
     last = std::max(last, arrival);
   }
   world_->transfers_.emplace(world_->at(arrival), std::move(t));
+  count();
   return op.inject ? errorcode_t::done : errorcode_t::posted;
 }
 
@@ -225,10 +233,10 @@ bool device::next_event(event& out) {
     const bool is_last = it->second.what == event::kind::departure || it->second.what == event::kind::device_end;
     if (is_last && anything_from(it->second.peer)) continue;
     if (it->second.what == event::kind::operation_failure && device_end_is_due(it->second.peer)) continue;
+    if (it->second.what == event::kind::recv) it->second.msg->read_buffer();  // without memory it stays in the network
     out = std::move(inbox_.extract(it).mapped());
     switch (out.what) {
       case event::kind::recv:
-        out.msg->read_buffer();
         free_slot(*out.msg);
         world_->stats_.delivered += 1;
         if (limits_.receive_buffers > 0) fill_receive_buffer(out);
@@ -365,6 +373,7 @@ bool device::flushed() {
 
 void device::message::read_buffer() {
   if (read) return;
+  payload.reserve(total_size(op));
   for (int i = 0; i < op.n_segments; ++i) {
     const auto* from = static_cast<const std::byte*>(op.segments[i].base);
     payload.insert(payload.end(), from, from + op.segments[i].size);

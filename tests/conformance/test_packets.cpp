@@ -214,6 +214,39 @@ TEST_CASE("posts can use a packet pool of the user", "[packets]") {
   });
 }
 
+TEST_CASE("a message that needs a packet of an unregistered pool is sent or refused, and all packets return",
+          "[packets]") {
+  on_ranks([](rank_env& env) {
+    constexpr size_t count = 64;
+    auto pool = lci::alloc_packet_pool_x().packet_size(4096).npackets(count).runtime(env.rt)();
+    inbox box(env, inbox_kind::counter, 1);
+    const auto out = message(2000, 1);
+    int sent = 0;
+    for (int i = 0; i < 3; ++i) {
+      try {
+        env.post([&] {
+          return lci::post_am_x(env.rank, out.data(), out.size(), lci::COMP_NULL_RETRY, box.rcomp())
+              .packet_pool(pool)
+              .runtime(env.rt)();
+        });
+        ++sent;
+      } catch (const lci::invalid_argument_error&) {
+        // This network sends from registered memory only.
+      }
+    }
+    for (; sent > 0; --sent) box.collect();
+    env.until("the device to be drained", [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
+    std::vector<void*> packets;
+    env.until("all packets", [&] {
+      while (void* const p = lci::get_upacket_x().packet_pool(pool).runtime(env.rt)()) packets.push_back(p);
+      return packets.size() >= count;
+    });
+    EXPECT_EQ(packets.size(), count);
+    for (void* p : packets) lci::put_upacket_x(p).runtime(env.rt)();
+    lci::free_packet_pool_x(&pool).runtime(env.rt)();
+  });
+}
+
 TEST_CASE("a message larger than the packets of the pool it is posted with arrives whole", "[packets]") {
   on_ranks([](rank_env& env) {
     auto pool = lci::alloc_packet_pool_x().packet_size(4096).npackets(64).runtime(env.rt)();

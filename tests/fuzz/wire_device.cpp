@@ -2,6 +2,7 @@
 // to memory of outstanding operations, and still works afterwards. Deterministic: a failure prints its seed.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/runtime/runtime.hpp"
 #include "network/sim/world.hpp"
@@ -208,4 +210,19 @@ TEST_CASE("a packet of no known kind is counted as rejected, and changes nothing
   bytes[0] = static_cast<std::byte>(wire::kind::am);
   for (size_t size = 0; size < sizeof(wire::header); ++size) v.device->on_recv(1, bytes.data(), size, nullptr);
   REQUIRE(count() == before + 3 + sizeof(wire::header));
+}
+
+TEST_CASE("a request that needs more memory than the host has is refused without a wait for memory") {
+  constexpr int count = 50;
+  victim v(1, lci::attr_rdv_protocol_t::read, true);
+  lci::set_allocator_x(nullptr).runtime(v.me)();
+  wire::framed<wire::rts_body> request{};
+  request.head.what = wire::kind::rts_am;
+  request.head.word = v.rcomp;
+  request.body = {uint64_t{1} << 50, 0, 0, 1};
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i)
+    v.device->on_recv(1, reinterpret_cast<const std::byte*>(&request), sizeof request, nullptr);
+  // Half of what the waits would take.
+  CHECK(std::chrono::steady_clock::now() - begin < count * std::chrono::milliseconds(lci::memory_tries) / 2);
 }

@@ -279,3 +279,46 @@ TEST_CASE("every call of libibverbs may fail", "[ibv][faults]") {
   INFO(tried << " faults, " << reported << " reported");
   CHECK(tried > 40);
 }
+
+TEST_CASE("an operation ends although a handler throws while the failure of its peer is reported", "[ibv][faults]") {
+  struct thrown_by_handler {};
+  const with_backend defaults;
+  fake_card& c = card();
+  c = fake_card();
+  lci::runtime_t rt = lci::alloc_runtime();
+  auto handler = lci::alloc_handler_x([](lci::status_t) { throw thrown_by_handler(); }).runtime(rt)();
+  auto sync = lci::alloc_sync_x().runtime(rt)();
+  std::vector<char> out(300'000, 'x'), there(out.size());
+  auto mr = lci::register_memory_x(there.data(), there.size()).runtime(rt)();
+  // A send without a receive waits for an answer, which the failure ends.
+  REQUIRE(lci::post_send_x(0, out.data(), out.size(), 1, handler).allow_retry(false).runtime(rt)().is_posted());
+  for (int i = 0; i < 100; ++i) lci::progress_x().runtime(rt)();
+  c.failing_from = c.calls["completion"] + 1;
+  c.error = IBV_WC_RETRY_EXC_ERR;
+  c.failing = "completion";
+  lci::status_t put = lci::post_put_x(0, out.data(), out.size(), sync, 0, lci::get_rmr_x(mr).runtime(rt)())
+                          .allow_retry(false)
+                          .runtime(rt)();
+  REQUIRE(put.is_posted());
+  int thrown = 0;
+  bool ended = false;
+  for (int i = 0; i < 10'000 && !ended; ++i) {
+    try {
+      lci::progress_x().runtime(rt)();
+    } catch (const thrown_by_handler&) {
+      ++thrown;
+    } catch (const lci::peer_failure_error&) {
+      // Thrown once, for the rank itself.
+    }
+    ended = lci::sync_test_x(sync, &put).runtime(rt)();
+  }
+  CHECK(thrown == 1);
+  REQUIRE(ended);
+  CHECK(put.error == lci::errorcode_t::fatal);
+  CHECK(lci::test_drained_x().runtime(rt)().is_done());
+  lci::deregister_memory_x(&mr).runtime(rt)();
+  lci::free_comp_x(&sync).runtime(rt)();
+  lci::free_comp_x(&handler).runtime(rt)();
+  lci::free_runtime(&rt);
+  CHECK(alive(c) == 0);
+}

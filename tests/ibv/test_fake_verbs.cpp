@@ -106,6 +106,44 @@ void run(fake_card& card, F change, G look) {
 
 }  // namespace
 
+TEST_CASE("a read-only registration does not forbid atomics on others that share its key", "[ibv]") {
+  fake_card& card = fresh_card();
+  const with_defaults defaults(
+      [](lci::global_attr_t& attr) { attr.ibv_odp_strategy = lci::attr_ibv_odp_strategy_t::implicit_odp; });
+  auto rt = lci::alloc_runtime();
+  std::vector<uint64_t> constants(10), counts(10);
+  const size_t size = counts.size() * sizeof(uint64_t);
+  auto fixed = lci::register_memory_x(constants.data(), size).read_only(true).runtime(rt)();
+  auto mr = lci::register_memory_x(counts.data(), size).runtime(rt)();
+  const lci::rmr_t rmr = lci::get_rmr_x(mr).runtime(rt)();
+  REQUIRE(rmr.opaque_rkey == lci::get_rmr_x(fixed).runtime(rt)().opaque_rkey);
+  const uint64_t one = 1;
+  lci::post_atomic_x(0, lci::atomic_op_t::add, &one, nullptr, lci::COMP_NULL, 0, rmr).runtime(rt)();
+  CHECK(counts[0] == 1);
+  lci::deregister_memory_x(&mr).runtime(rt)();
+  lci::deregister_memory_x(&fixed).runtime(rt)();
+  lci::free_runtime(&rt);
+  CHECK(card.mistakes == 0);
+}
+
+TEST_CASE("registrations that were not ended end with their device", "[ibv]") {
+  fake_card& card = fresh_card();
+  const with_defaults defaults([](lci::global_attr_t&) {});
+  auto rt = lci::alloc_runtime();
+  const int domains = card.domains, registrations = card.pinned + card.on_demand + card.whole;
+  std::vector<char> memory(10'000);
+  auto device = lci::alloc_device_x().runtime(rt)();
+  auto mr = lci::register_memory_x(memory.data(), memory.size()).device(device).runtime(rt)();
+  lci::free_device_x(&device).runtime(rt)();
+  CHECK(card.pinned + card.on_demand + card.whole == registrations);
+  CHECK(card.domains == domains);
+  lci::deregister_memory_x(&mr).runtime(rt)();
+  CHECK(mr.is_empty());
+  lci::free_runtime(&rt);
+  CHECK(card.domains == 0);
+  CHECK(card.mistakes == 0);
+}
+
 TEST_CASE("queue pairs get thread domains according to the strategy", "[ibv]") {
   using strategy = lci::attr_ibv_td_strategy_t;
   fake_card& card = fresh_card();

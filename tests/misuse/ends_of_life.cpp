@@ -160,6 +160,35 @@ void free_in_the_wrong_order() {
   expect(!refusal([&] { lci::free_packet_pool(&pool); }).empty(), "a packet pool can't be freed after its runtime");
 }
 
+struct {
+  lci::symmetric_t memory;
+  std::string refused;
+  bool is_kept = false;
+} symmetric;
+
+void free_symmetric_memory_at_a_wrong_time() {
+  lci::g_runtime_init();
+  lci::device_t device = lci::alloc_device();
+  symmetric.memory = lci::alloc_symmetric_x(64).device(device)();
+  lci::comp_t handler = lci::alloc_handler([](lci::status_t) {
+    symmetric.refused = refusal([] { lci::free_symmetric(&symmetric.memory); });
+    symmetric.is_kept = !symmetric.memory.is_empty();
+  });
+  char b[8] = {};
+  (void)lci::post_send_x(0, b, 8, 1, lci::COMP_NULL).device(device)();
+  (void)lci::post_recv_x(0, b, 8, 1, handler).device(device).allow_done(false)();
+  while (symmetric.refused.empty()) lci::progress_x().device(device)();
+  expect(symmetric.is_kept && symmetric.refused.find("handler") != std::string::npos,
+         "a handler may not free symmetric memory, which stays");
+  lci::free_symmetric(&symmetric.memory);
+  symmetric.memory = lci::alloc_symmetric_x(64).device(device)();
+  lci::free_device(&device);
+  expect(refusal([] { lci::free_symmetric(&symmetric.memory); }).find("free_device") != std::string::npos,
+         "symmetric memory can't be freed after its device");
+  lci::free_comp(&handler);
+  lci::g_runtime_fina();
+}
+
 void end_once_too_often() {
   lci::g_runtime_init();
   lci::g_runtime_fina();
@@ -177,6 +206,7 @@ int main() {
   free_a_packet_twice();
   free_a_registered_object();
   free_in_the_wrong_order();
+  free_symmetric_memory_at_a_wrong_time();
   std::printf("cases: %d passed, %d failed, 0 skipped\n", right, wrong);
   return wrong == 0 ? 0 : 1;
 }

@@ -164,3 +164,51 @@ TEST_CASE("a receive whose sender has freed its device ends as cancelled, also i
     lci::free_runtime(&receiver);
   }
 }
+
+TEST_CASE("puts that the network has not completed end with their device, whatever their handlers throw") {
+  struct thrown_by_handler {};
+  static int handled;
+  handled = 0;
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  lci::global_attr_t attr = before;
+  attr.backend = lci::attr_backend_t::sim;
+  attr.sim_max_delay = 1'000'000'000'000'000;
+  attr.sim_retry_percent = 0;
+  lci::set_g_default_attr(attr);
+  auto rt = lci::alloc_runtime();
+  lci::set_g_default_attr(before);
+  auto device = lci::alloc_device_x().close_timeout(0).runtime(rt)();
+  std::vector<char> memory(3000), buffer(memory.size());
+  auto mr = lci::register_memory_x(memory.data(), memory.size()).device(device).runtime(rt)();
+  const lci::rmr_t rmr = lci::get_rmr_x(mr).runtime(rt)();
+  const auto throws = [](lci::status_t s) {
+    handled += s.error == lci::errorcode_t::cancelled;
+    throw thrown_by_handler();
+  };
+  auto handler = lci::alloc_handler_x(throws).runtime(rt)();
+  auto queue = lci::alloc_cq_x().runtime(rt)();
+  int to_handler = 0, to_queue = 0;
+  // Some complete at once.
+  for (int i = 0; i < 20; ++i) {
+    const auto put = [&](lci::comp_t comp) {
+      return lci::post_put_x(0, buffer.data(), buffer.size(), comp, 0, rmr).device(device).runtime(rt)().is_posted();
+    };
+    to_handler += put(handler);
+    to_queue += put(queue);
+    // The device owns the completion objects of raw operations.
+    (void)lci::net_post_put_x(0, buffer.data(), buffer.size(), lci::mr_t(), 0, rmr).device(device).runtime(rt)();
+    (void)lci::net_post_puts_x(0, buffer.data(), buffer.size(), 0, rmr).device(device).runtime(rt)();
+  }
+  CHECK(to_handler > 0);
+  CHECK(to_queue > 0);
+  lci::free_device_x(&device).runtime(rt)();
+  CHECK(device.is_empty());
+  CHECK(handled == to_handler);
+  for (lci::status_t s; (s = lci::cq_pop_x(queue).runtime(rt)()).error != lci::errorcode_t::retry; --to_queue)
+    CHECK(s.error == lci::errorcode_t::cancelled);
+  CHECK(to_queue == 0);
+  lci::deregister_memory_x(&mr).runtime(rt)();
+  lci::free_comp_x(&queue).runtime(rt)();
+  lci::free_comp_x(&handler).runtime(rt)();
+  lci::free_runtime(&rt);
+}

@@ -191,6 +191,33 @@ TEST_CASE("a send fails with no_memory if a synchronizer drops its signal") {
   for (void* p : std::set<void*>(pair.allocator.alive)) pair.allocator.deallocate(p);
 }
 
+TEST_CASE("a small message for whose status a queue has no memory is reported with its size and sender, and counted") {
+  small_job job(2, [](lci::global_attr_t& attr) {
+    attr.counters = true;
+    attr.sim_preposted_recvs = false;  // messages are passed on from where they lie
+  });
+  auto queue = lci::alloc_cq_x().runtime(job[1])();
+  const auto rcomp = lci::register_rcomp_x(queue).runtime(job[1])();
+  REQUIRE(lci::post_am_x(1, "message", 8, lci::COMP_NULL, rcomp).runtime(job[0])().is_done());
+  std::string reported;
+  {
+    const failing_memory none(segment_of_a_queue);
+    for (int i = 0; i < 1000 && reported.empty(); ++i) {
+      try {
+        (void)lci::progress_x().runtime(job[1])();
+      } catch (const lci::resource_error& e) {
+        reported = e.what();
+      }
+    }
+  }
+  CHECK(failing_memory::failures() > 0);
+  CHECK(reported.find("8 bytes from rank 0") != std::string::npos);
+  CHECK(lci::get_counters_x().rank(0).runtime(job[1])().no_memory.messages == 1);
+  CHECK_FALSE(lci::cq_pop_x(queue).runtime(job[1])().is_done());
+  lci::deregister_rcomp_x(rcomp).runtime(job[1])();
+  lci::free_comp_x(&queue).runtime(job[1])();
+}
+
 TEST_CASE("a synchronizer without memory for an early signal keeps the earlier ones") {
   small_job job(1);
   auto sync = lci::alloc_sync_x().runtime(job[0])();

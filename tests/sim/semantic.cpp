@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/core/memory/packet_pool.hpp"
 
 namespace {
 
@@ -91,4 +92,49 @@ TEST_CASE("a send with comp_semantic network ends when the network reports its c
       CHECK(ends_at_once(semantic::network, allow_retry, seed) == 0);
     }
   CHECK(copied > 50);  // with comp_semantic memory a copy is enough
+}
+
+TEST_CASE("a packet returns to its pool although a handler throws in the post of its message") {
+  struct thrown_by_handler {};
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  lci::global_attr_t attr = before;
+  attr.backend = lci::attr_backend_t::sim;
+  lci::set_g_default_attr(attr);
+  auto rt = lci::alloc_runtime();
+  lci::set_g_default_attr(before);
+  auto counter = lci::alloc_counter_x().runtime(rt)();
+  const auto rcomp = lci::register_rcomp_x(counter).runtime(rt)();
+  auto handler = lci::alloc_handler_x([](lci::status_t) { throw thrown_by_handler(); }).runtime(rt)();
+  const auto progress = [&] {
+    try {
+      lci::progress_x().runtime(rt)();
+    } catch (const thrown_by_handler&) {
+      // The network has reported the completion later.
+    }
+  };
+  const lci::core::packet_pool& pool = *lci::get_default_packet_pool_x().runtime(rt)().p_impl;
+  const size_t home = pool.home();
+  int thrown = 0;
+  int64_t sent = 0;
+  for (; sent < 200; ++sent) {
+    void* const packet = lci::get_upacket_x().runtime(rt)();
+    REQUIRE(packet != nullptr);
+    const auto post = lci::post_am_x(0, packet, 700, handler, rcomp)
+                          .comp_semantic(lci::comp_semantic_t::network)
+                          .allow_done(false)
+                          .runtime(rt);
+    try {
+      while (post().is_retry()) progress();
+    } catch (const thrown_by_handler&) {
+      ++thrown;
+    }
+    while (!lci::test_drained_x().runtime(rt)().is_done()) progress();
+  }
+  while (lci::counter_get_x(counter).runtime(rt)() < sent) progress();
+  CHECK(thrown > 0);
+  CHECK(pool.home() == home);
+  lci::deregister_rcomp_x(rcomp).runtime(rt)();
+  lci::free_comp_x(&handler).runtime(rt)();
+  lci::free_comp_x(&counter).runtime(rt)();
+  lci::free_runtime(&rt);
 }

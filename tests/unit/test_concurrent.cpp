@@ -465,3 +465,34 @@ TEST_CASE("deferred queue: a task that throws does not prevent the others") {
   CHECK(runs == 2);
   CHECK(q.count == 1);
 }
+
+TEST_CASE("deferred queue: while a task runs, other threads can run those that follow it") {
+  lci::deferred_queue q;
+  static lci::deferred_queue* queue;
+  static int inside, followed;
+  queue = &q;
+  inside = followed = 0;
+  lci::deferred_task outer(
+      [](lci::deferred_task*) {
+        ++inside;
+        CHECK(queue->any_device_is_used());
+        CHECK(queue->run_each());  // as another thread may
+        return false;
+      },
+      true);
+  lci::deferred_task after([](lci::deferred_task*) { return ++followed > 0; });
+  lci::deferred_task again([](lci::deferred_task* self) { return queue->push(self), false; });
+  for (lci::deferred_task* t : {&outer, &after, &again}) q.push(t);
+  CHECK(!q.run_each());
+  CHECK(inside == 1);
+  CHECK(followed == 1);
+  CHECK(!q.any_device_is_used());
+  CHECK(q.count == 1);
+  lci::deferred_task thrower([](lci::deferred_task*) -> bool { throw 1; }, true);
+  q.push(&thrower);
+  q.push(&after);
+  CHECK_THROWS_AS(q.run_each(), int);
+  CHECK(!q.any_device_is_used());
+  CHECK(q.run_each());
+  CHECK(followed == 2);
+}

@@ -41,6 +41,7 @@ mr_t register_memory(register_memory_args& a) {
     region->cached ? d.registrations.cache()->release(region->reg) : d.net->deregister_memory(region->reg);
     throw;
   }
+  d.regions.add(*region);
   return region.release();
 }
 
@@ -50,11 +51,12 @@ void deregister_memory(deregister_memory_args& a) {
   memory_region* region = a.mr->p_impl;
   if (region->owns_memory)
     throw_invalid("deregister_memory", "mr", "from alloc_shared()", "from register_memory()", "free_shared() ends it");
-  if (has_device(*region)) {  // otherwise the registration has ended with its device
+  if (has_device(*region)) {  // otherwise the device has ended the registration
     device& d = *region->device.p_impl;
     if (d.published.is_published(region))
       throw_invalid("deregister_memory", "mr", "published", "one that other ranks do not find",
                     "unpublish_memory() comes first");
+    d.regions.remove(*region);
     d.ranges.remove(region->reg.rkey);
     region->cached ? d.registrations.cache()->release(region->reg) : d.net->deregister_memory(region->reg);
   }

@@ -14,22 +14,12 @@ namespace lci::core {
 
 namespace {
 
-/// Rounded up to cache lines, so that two blocks never share one.
-size_t block_size(size_t size) { return (std::max<size_t>(size, 1) + cache_line - 1) / cache_line * cache_line; }
-
 /// A row of a matrix that crosses the end of a page is copied more slowly than one that begins with it: by 5 % for rows
 /// of 4 KiB. So large blocks, of which this takes 6 % at most, begin with a page.
 constexpr size_t least_at_page = 64 << 10, page = 4096;
 
 size_t block_alignment(size_t wanted, size_t size) {
   return std::max(wanted, size >= least_at_page ? page : cache_line);
-}
-
-void free_block(shared_heap& heap, void* base, size_t size) {
-  if (heap.contains(base, size))
-    heap.deallocate(static_cast<std::byte*>(base), block_size(size));
-  else
-    std::free(base);
 }
 
 }  // namespace
@@ -40,7 +30,7 @@ mr_t alloc_shared(alloc_shared_args& a) {
   constexpr size_t largest = size_t{1} << 62;
   if (a.size > largest) throw_invalid("alloc_shared", "size", std::to_string(a.size), "0.." + std::to_string(largest));
   device& d = *a.device.p_impl;
-  const size_t alignment = block_alignment(a.alignment, a.size), size = block_size(a.size);
+  const size_t alignment = block_alignment(a.alignment, a.size), size = shared_heap::block_size(a.size);
   void* base = d.heap->allocate(size, alignment);
   // Without a shared heap of the network, private memory.
   if (base == nullptr) base = std::aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
@@ -50,7 +40,7 @@ mr_t alloc_shared(alloc_shared_args& a) {
     mr.p_impl->owns_memory = true;
     return mr;
   } catch (...) {
-    free_block(*d.heap, base, a.size);
+    d.heap->free_block(base, a.size);
     throw;
   }
 }
@@ -72,7 +62,7 @@ void free_shared(free_shared_args& a) {
   shared_heap& heap = *region.device.p_impl->heap;
   region.owns_memory = false;
   deregister_memory_x(a.mr)();
-  free_block(heap, base, size);
+  heap.free_block(base, size);
 }
 
 void* get_mr_base(get_mr_base_args& a) {

@@ -35,9 +35,8 @@ class barrier_rounds final : public comp_impl_t {
 
 /// Begins a barrier on the device. Returns its number.
 uint64_t begin_barrier(device& d);
-/// Makes progress until `from` has sent its message of this round. Throws if it, or another rank of the job, has
-/// failed.
-void await_barrier(device& d, int from, size_t round, uint64_t barrier, kept_exceptions& kept);
+/// Makes progress until the message of this round has arrived. Throws if any rank of the job has failed.
+void await_barrier(device& d, size_t round, uint64_t barrier, kept_exceptions& kept);
 /// Makes progress until no message to `to` waits in the backlog. Otherwise the peer, which waits for it, would
 /// wait for ever if this thread went on to another device.
 void await_sent(device& d, int to, kept_exceptions& kept);

@@ -5,11 +5,14 @@
 // message says that no other will follow (wire::has_ended), which ends what the peers have posted meanwhile.
 #include "lib/core/device/close_device.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <new>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "lib/base/log.hpp"
@@ -37,9 +40,12 @@ constexpr double longest_quiet_time = 10;
 constexpr double longest_last_quiet_time = 2;
 
 /// One round of progress of a device that is being freed; `idle` counts successive rounds without an event.
-void last_round(device& d, int& idle) {
+/// Returns false if the round threw before it was complete.
+bool last_round(device& d, int& idle) {
+  bool complete = false;
   try {
     idle = d.progress() ? 0 : idle + 1;
+    complete = true;
   } catch (const peer_failure_error&) {
     // What waits for that peer has ended; the program's other devices report the failure.
   } catch (const resource_error& e) {
@@ -49,17 +55,36 @@ void last_round(device& d, int& idle) {
     ++idle;
   }
   if (idle > 1000) d.net->wait(100);
+  return complete;
+}
+
+/// Waits while other threads are inside tasks that may post to this device, for at most as long as for the network. A
+/// task that begins later finds that the device closes.
+void await_posts_of_others(const device& d) {
+  const auto deadline = clock::now() + duration_of(longest_quiet_time);
+  while (d.rt.deferred.any_device_is_used() && clock::now() < deadline) std::this_thread::yield();
+}
+
+/// Runs what graphs have deferred: posts to repeat, and posts whose turn has come. Within progress no post returns a
+/// retry, so what can't be sent goes to the backlog, and nothing is posted after the device's end.
+void finish_deferred_posts(device& d) {
+  await_posts_of_others(d);  // they may defer posts
+  // A task that throws ends its round before the next task.
+  int idle = 0;
+  for (int left = d.rt.deferred.count.load(std::memory_order_acquire); left > 0 && !last_round(d, idle);) --left;
+  await_posts_of_others(d);
 }
 
 /// Makes progress until backlog and deferred work are empty; `last`: also until the network has sent everything, so
-/// that the peers receive the close notification.
+/// that the peers receive the close notification. A task that another thread runs still uses the device, however long
+/// its handler takes.
 void drain(device& d, bool last) {
   const auto over = [&] { return d.backlog.empty() && !d.lifetime.has_tasks() && (!last || d.net->flushed()); };
   // At the last only answers are left, to peers that may have ended themselves.
   const auto longest = duration_of(last ? longest_last_quiet_time : longest_quiet_time);
   auto last_event = clock::now();
-  for (int idle = 0; !over() && clock::now() - last_event < longest;) {
-    last_round(d, idle);
+  for (int idle = 0; !over() && (clock::now() - last_event < longest || d.lifetime.has_tasks());) {
+    (void)last_round(d, idle);
     if (idle == 0) last_event = clock::now();
   }
 }
@@ -92,13 +117,18 @@ LCI_COLD void end_unanswered(device& d) {
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
+void log_thrown(const char* what) noexcept {
+  std::array<char, 400> line;
+  std::snprintf(line.data(), line.size(), "free_device: a handler has thrown: %s", what);
+  log_warning(line.data());
+}
+
 }  // namespace
 
 void close_device(device& d) {
   d.lifetime.begin_to_close();
   d.collective_numbers->close();
-  // Makes progress if graphs have posts to repeat: those go to the backlog, so none is repeated after the device's end.
-  if (int idle = 0; d.rt.deferred.count.load(std::memory_order_acquire) != 0) last_round(d, idle);
+  finish_deferred_posts(d);
   drain(d, false);
   std::set<int> asked = awaited_peers(d);
   wire::header end;
@@ -111,7 +141,7 @@ void close_device(device& d) {
   if (!asked.empty() || !d.drained()) {
     // A peer that makes no progress may be computing for hours.
     const auto deadline = clock::now() + duration_of(d.attr.close_timeout);
-    for (int idle = 0; !d.drained() && clock::now() < deadline;) last_round(d, idle);
+    for (int idle = 0; !d.drained() && clock::now() < deadline;) (void)last_round(d, idle);
     if (!d.drained()) end_unanswered(d);
     end.policy = wire::has_ended;
     for (const int peer : asked) send_or_queue(d, peer, end);
@@ -130,7 +160,9 @@ void destroy_device(device* d) {
     try {
       each.comp->signal(each.status);
     } catch (const std::exception& e) {
-      log_warning(std::string("free_device: a handler has thrown: ") + e.what());
+      log_thrown(e.what());
+    } catch (...) {
+      log_thrown("something that is no std::exception");
     }
   }
 }

@@ -15,7 +15,7 @@ namespace lci::core {
 /// A collective operation that waits until its number's tags are free: `gate` is the node of its graph that comes
 /// before its messages. Owned by the graph.
 struct collective_turn : deferred_task {
-  collective_turn() : deferred_task(run_gate) {}
+  collective_turn() : deferred_task(run_gate, true) {}
 
   uint32_t number = 0;
   comp_impl_t* graph = nullptr;

@@ -126,15 +126,19 @@ void device::leave_network() {
   rt.operations.for_each_of(this, [&](operation* op, op_state) {
     if (op->registered) registrations.release(op->reg);
   });
+  regions.end_all([&](const memory_region& region) {
+    region.cached ? registrations.release(region.reg) : net->deregister_memory(region.reg);
+  });
   registrations.close();
   net.reset();
-  delete raw.load(std::memory_order_acquire);
+  regions.free_abandoned(*heap);
   // From here on the network accesses no packets.
   supply.take_back();
 }
 
 device::~device() {
   leave_network();
+  const std::unique_ptr<raw_network> of_raw(raw.load(std::memory_order_acquire));
   // The operations that still wait for a peer's answer end without it.
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted || state == op_state::plain_recv) return op->leave(this);
@@ -144,7 +148,9 @@ device::~device() {
       op->status.size = 0;
     }
     comp_impl_t* const waits = op->named ? ticket_of(op).retire() : op->comp;
-    if (waits != nullptr && !op->ordered && !op->allocated && !dependents.contains(waits)) {
+    // Objects of raw operations end with the device, as do the statuses that they would queue.
+    const bool ends_too = dependents.contains(waits) || (of_raw != nullptr && of_raw->owns(waits));
+    if (waits != nullptr && !op->ordered && !op->allocated && !ends_too) {
       op->status.error = errorcode_t::cancelled;
       lifetime.note({waits, op->status});
     }

@@ -16,6 +16,7 @@
 #include "lib/core/device/packet_supply.hpp"
 #include "lib/core/device/peer_failures.hpp"
 #include "lib/core/device/program_polls.hpp"
+#include "lib/core/memory/device_regions.hpp"
 #include "lib/core/memory/memory_registrations.hpp"
 #include "lib/core/memory/published_memory.hpp"
 #include "lib/core/memory/registered_ranges.hpp"
@@ -124,6 +125,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   protocol_table protocols{n_ranks};
   core::published_memory published;
   registered_ranges ranges;
+  device_regions regions;
   peer_failures failures;
   core::dependents dependents;
   core::buffer_cache buffer_cache;  // for payloads that only a handler sees, in place

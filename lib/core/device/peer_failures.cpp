@@ -148,6 +148,12 @@ void peer_failures::throw_if_failed(int peer) const {
     if (failure.peer == peer) throw peer_failure_error(peer, text_of(failure));
 }
 
+void peer_failures::throw_of_a_rank() const {
+  std::lock_guard guard(mutex_);
+  for (const peer_failure& failure : failures_)
+    if (failure.peer < n_ranks_) throw peer_failure_error(failure.peer, text_of(failure));
+}
+
 void peer_failures::throw_fatal(int peer) const {
   throw_if_failed(peer);
   std::lock_guard guard(mutex_);

@@ -64,6 +64,10 @@ class peer_failures {
   void check(int peer) const {
     if (LCI_UNLIKELY(look_.load(std::memory_order_relaxed))) throw_if_failed(peer);
   }
+  /// Throws peer_failure_error if a failure of any rank of the job is known.
+  void check_ranks() const {
+    if (LCI_UNLIKELY(any_rank())) throw_of_a_rank();
+  }
   /// Throws what is known of an operation with `peer` that ended as `fatal`.
   [[noreturn]] LCI_COLD void throw_fatal(int peer) const;
   /// Of an operation that has ended: throws if it failed (`cancelled` and `timed_out` are no failures).
@@ -86,6 +90,7 @@ class peer_failures {
   void record(int peer, const char* reason, bool report);  // under mutex_
   std::string text_of(const peer_failure& failure) const;
   LCI_COLD void throw_if_failed(int peer) const;
+  LCI_COLD void throw_of_a_rank() const;
   LCI_COLD void throw_why(const status_t& status) const;
   LCI_COLD void throw_next();
 

@@ -8,6 +8,7 @@
 #include "lib/core/checking/inspection.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/receive.hpp"
 #include "lib/core/device/sending.hpp"
 #include "lib/core/operation/ticket.hpp"
 #include "lib/core/transfer/transfers.hpp"
@@ -42,7 +43,12 @@ inline bool device::make_progress_inline(bool by_program) {
                            static_cast<unsigned>(attention.load(std::memory_order_relaxed) != 0);
   bool happened = false;
   if (LCI_UNLIKELY(waiting != 0)) happened = do_deferred_work(by_program);
-  happened |= net->poll(*this, poll_batch) > 0;
+  try {
+    happened |= net->poll(*this, poll_batch) > 0;
+  } catch (const uncounted_loss& loss) {
+    count_undelivered(*this, loss.peer, loss.size);
+    throw;
+  }
   return happened;
 }
 
@@ -85,7 +91,7 @@ bool device::do_deferred_work(bool by_program) {
   if (LCI_UNLIKELY(deadlines.left() <= 0)) happened |= end_overdue(*this);
   if (LCI_UNLIKELY(flow.has_waiting())) happened |= flow.send_waiting();
   if (receive_window.has_requests()) happened |= start_waiting_requests(*this);
-  if (rt.deferred.count.load(std::memory_order_acquire) != 0) happened |= rt.deferred.run();
+  if (rt.deferred.count.load(std::memory_order_acquire) != 0) happened |= rt.deferred.run_each();
   if (limits.receive_buffers != 0) supply.refill(*net);
   return happened;
 }

@@ -1,5 +1,6 @@
 #include "lib/core/device/raw_network.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -50,6 +51,13 @@ void raw_network::keep(std::unique_ptr<comp_impl_t> comp) {
 void raw_network::drop(comp_impl_t* comp) {
   std::lock_guard guard(kept_mutex_);
   kept_.erase(comp);
+}
+
+bool raw_network::owns(const comp_impl_t* comp) {
+  const auto offset = reinterpret_cast<uintptr_t>(comp) - reinterpret_cast<uintptr_t>(this);
+  if (offset < sizeof(raw_network)) return true;
+  std::lock_guard guard(kept_mutex_);
+  return kept_.count(const_cast<comp_impl_t*>(comp)) != 0;
 }
 
 raw_network& raw_of(device& d) {

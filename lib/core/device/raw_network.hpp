@@ -34,6 +34,8 @@ class raw_network {
   /// Owns a completion object until drop(), or until the device is destroyed, after which it is never signalled.
   void keep(std::unique_ptr<comp_impl_t> comp);
   void drop(comp_impl_t* comp);
+  /// Returns true for a completion object that ends with this object, as it is kept or a member.
+  bool owns(const comp_impl_t* comp);
 
   matching_engine engine;
 

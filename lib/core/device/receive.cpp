@@ -59,6 +59,9 @@ void count_undelivered(device& d, int peer, size_t size) {
   if (d.observer != nullptr && d.observer->counts != nullptr) d.observer->counts->add(counted::no_memory, peer, size);
 }
 
+uncounted_loss::uncounted_loss(int of_peer, size_t of_size)
+    : resource_error(lost_message("an active message", of_peer, of_size)), peer(of_peer), size(of_size) {}
+
 resource_error count_lost(device& d, const char* what, int peer, size_t size) {
   count_undelivered(d, peer, size);
   return lost_message(what, peer, size);
@@ -194,8 +197,18 @@ LCI_NOINLINE void receive_am_copied(device& d, int peer, const std::byte* messag
     throw_lost(d, "an active message", peer, size);
 }
 
-/// Does the same as receive_am_copied(), with fewer checks, for a completion queue of the default type, whose push does
-/// not fail. Calls receive_am_copied() for empty and large messages, and if the program has set an allocator.
+/// Pushes the status of a copied message where that may fail. A call at the end, so that no registers need saving.
+LCI_NOINLINE void push_or_lose(unbounded_queue& queue, status_t status) {
+  try {
+    queue.push(status);
+  } catch (const std::bad_alloc&) {
+    std::free(status.buffer);
+    throw uncounted_loss(status.rank, status.size);
+  }
+}
+
+/// Does the same as receive_am_copied(), with fewer checks, for a completion queue of the default type. Calls
+/// receive_am_copied() for empty and large messages, and if the program has set an allocator.
 LCI_NOINLINE void receive_for_queue(device& d, unbounded_queue& queue, int peer, const std::byte* message,
                                     size_t message_size) {
   const size_t size = message_size - sizeof(wire::header);
@@ -212,7 +225,8 @@ LCI_NOINLINE void receive_for_queue(device& d, unbounded_queue& queue, int peer,
     std::memcpy(copy, data, size);
   uint64_t second;
   std::memcpy(&second, data - sizeof second, sizeof second);
-  queue.push(arrived_status(peer, copy, size, wire::tag_of(network::message_head{{0, second}})));
+  queue.push_or(arrived_status(peer, copy, size, wire::tag_of(network::message_head{{0, second}})),
+                [](unbounded_queue& q, const status_t& status) { push_or_lose(q, status); });
 }
 
 }  // namespace

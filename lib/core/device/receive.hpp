@@ -32,4 +32,13 @@ LCI_COLD void count_undelivered(device& d, int peer, size_t size);
 /// The same. Returns the exception to throw here if the sender does not learn of the loss.
 LCI_COLD resource_error count_lost(device& d, const char* what, int peer, size_t size);
 
+/// Says that an active message is lost, because there is no memory for it. It is thrown where the device is not known:
+/// the device's progress counts the message.
+class uncounted_loss final : public resource_error {
+ public:
+  uncounted_loss(int peer, size_t size);
+  const int peer;
+  const size_t size;
+};
+
 }  // namespace lci::core

@@ -30,6 +30,8 @@ errorcode_t post_to_network(device& d, const network::net_op& op) {
 }  // namespace
 
 errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* completes) {
+  // Found before anything is allocated or counted: this throws if the packet's pool is not registered.
+  const uint64_t lkey = d.supply.lkey_of(*p->pool);
   operation* op = completes;
   if (op == nullptr) {
     op = d.rt.operations.allocate();
@@ -44,7 +46,7 @@ errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* 
   network::net_op request;
   request.peer = peer;
   request.n_segments = 1;
-  request.segments[0] = {&p->head, sizeof(wire::header) + size, d.supply.lkey_of(*p->pool)};
+  request.segments[0] = {&p->head, sizeof(wire::header) + size, lkey};
   request.context = op;
   const errorcode_t result = post_to_network(d, request);
   if (result == errorcode_t::posted) return errorcode_t::done;  // the packet is on its way

@@ -15,7 +15,8 @@ namespace lci::core {
 class device;
 
 /// Sends through a packet, for messages too large to inject. Unless it returns `done`, nothing was sent, and the caller
-/// still owns the packet.
+/// still owns the packet. Throws invalid_argument_error, with the same effect, if the network needs registered memory
+/// and the packet's pool is not registered with the device.
 /// `completes`, if given: an operation in state `send` with one piece; it completes when the packet has been sent.
 errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* completes = nullptr);
 

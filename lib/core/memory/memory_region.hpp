@@ -18,6 +18,8 @@ class memory_region : public object_memory<memory_region, false> {
   bool owns_memory = false;  // from alloc_shared()
   bool cached = false;       // `reg` belongs to the registration cache
   network::registration reg;
+  bool abandoned = false;                            // device_regions::abandon()
+  memory_region *before = nullptr, *next = nullptr;  // in device_regions
 };
 
 /// Whether the device it was registered with still exists.

@@ -13,6 +13,7 @@ void registered_ranges::add(uint64_t rkey, uint64_t base, uint64_t size, bool re
   e.base = std::min(e.base, base);
   e.size = end - e.base;
   e.users += 1;
+  e.read_only = e.read_only && read_only;
 }
 
 void registered_ranges::remove(uint64_t rkey) {

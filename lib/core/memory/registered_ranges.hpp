@@ -13,7 +13,7 @@ namespace lci::core {
 /// until the last one is removed.
 class registered_ranges {
  public:
-  /// `read_only`: peers may not write. Only for a key that no other registration shares.
+  /// `read_only`: peers may not write, unless another registration, which they may write to, shares the key.
   void add(uint64_t rkey, uint64_t base, uint64_t size, bool read_only = false);
   void remove(uint64_t rkey);
   /// Returns `addr` if [addr, addr+size) is registered under `rkey`, and may be written if `writes`; else null.

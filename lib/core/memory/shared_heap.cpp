@@ -108,6 +108,13 @@ void shared_heap::deallocate(std::byte* block, size_t size) {
   blocks_.give(static_cast<size_t>(block - own_.load(std::memory_order_relaxed)->here), size);
 }
 
+void shared_heap::free_block(void* base, size_t size) {
+  if (contains(base, size))
+    deallocate(static_cast<std::byte*>(base), block_size(size));
+  else
+    std::free(base);
+}
+
 const network::heap_window* shared_heap::find(int peer) {
   std::lock_guard guard(mutex_);
   if (const auto* w = windows_[peer].load(std::memory_order_relaxed)) return w;

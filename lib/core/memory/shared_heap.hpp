@@ -1,6 +1,7 @@
 // Memory that all processes of a host access by load and store: this rank's heap, and where peers' heaps are mapped.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,12 @@ class shared_heap {
   /// Null if the network has no shared heaps. Throws resource_error if the heap is used up.
   std::byte* allocate(size_t size, size_t alignment);
   void deallocate(std::byte* block, size_t size);
+  /// Returns the bytes of a block for `size` bytes: whole cache lines, so that two blocks never share one.
+  static size_t block_size(size_t size) {
+    return (std::max<size_t>(size, 1) + cache_line - 1) / cache_line * cache_line;
+  }
+  /// Frees the memory of a call of alloc_shared(): a block of this heap, or private memory where there is no heap.
+  void free_block(void* base, size_t size);
   /// Whether the range is in this rank's heap.
   bool contains(const void* begin, size_t size) const {
     const network::heap_window* w = own_.load(std::memory_order_acquire);  // A1

@@ -77,6 +77,24 @@ void give_back_packet(const Args& a) {
   if (pool.owns(a.local_buffer)) pool.put(packet::of(buffer_of(a)));
 }
 
+/// Returns the user's packet to its pool when the post ends, unless the post is refused. It does so also if a handler
+/// that the post has called throws, as the message has been sent all the same.
+template <class Args>
+class packet_return_at_end {
+ public:
+  explicit packet_return_at_end(const Args& a) : args_(&a) {}
+  ~packet_return_at_end() {
+    if (args_ != nullptr) give_back_packet(*args_);
+  }
+  packet_return_at_end(const packet_return_at_end&) = delete;
+  packet_return_at_end& operator=(const packet_return_at_end&) = delete;
+  /// The post is refused: the packet remains the user's.
+  void cancel() { args_ = nullptr; }
+
+ private:
+  const Args* args_;
+};
+
 /// Eager protocols: injection, copy into a packet, or a user's packet. Returns a retry if the message can't be sent
 /// now.
 template <class Args>
@@ -95,10 +113,16 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
       if (LCI_UNLIKELY(pool.is_hollow())) throw_no_pool(a.size);
       return errorcode_t::retry_nopacket;
     }
+    struct taken_packet {  // returned also if send_packet() throws
+      packet* to_return;
+      ~taken_packet() {
+        if (to_return != nullptr) to_return->pool->put(to_return);
+      }
+    } taken{user_packet ? nullptr : p};
     p->head = head;
     if (!user_packet) copy_bytes(p->payload(), a.local_buffer, a.size);
     result = send_packet(d, a.rank, p, a.size);
-    if (result != errorcode_t::done && !user_packet) pool.put(p);
+    if (result == errorcode_t::done) taken.to_return = nullptr;
   }
   return result;
 }

@@ -35,16 +35,17 @@ status_t send_tracked(device& d, Args& a, const wire::header& head, const char* 
   d.count_in(op);
   item.completes = op;
   {
+    packet_return_at_end at_end(a);
     const inside_post mark(d);
     if (!at_once || !submit(d, item)) {
       if (retry_allowed) {
+        at_end.cancel();
         forget_operation(d, op);
         return errorcode_t::retry_nomem;
       }
       enqueue(d, std::move(item));
     }
   }
-  give_back_packet(a);
   return wait.result(errorcode_t::posted);
 }
 
@@ -66,12 +67,12 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
   item.awaited = awaits_acks;
   d.count_in(op);
   {
+    const packet_return_at_end at_end(a);
     const inside_post mark(d);
     open_gate(d, op, awaits_acks);
     // From here on the message will be sent, and its ack may end the operation at any time.
     if (!at_once || !submit(d, item)) enqueue(d, std::move(item));
   }
-  give_back_packet(a);
   return wait.result(errorcode_t::posted);
 }
 

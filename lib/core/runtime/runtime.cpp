@@ -1,5 +1,7 @@
 #include "lib/core/runtime/runtime.hpp"
 
+#include <sys/sysinfo.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -20,6 +22,13 @@
 namespace lci::core {
 
 namespace {
+
+/// Returns true if the host has less memory, with its swap space, than so many bytes. A peer that is mistaken, or
+/// ill-willed, may ask for any size.
+bool exceeds_host(size_t size) {
+  struct sysinfo host {};
+  return sysinfo(&host) == 0 && size / host.mem_unit > host.totalram + host.totalswap;
+}
 
 constexpr int default_max_peers = 1024;  // of a runtime that is a job of its own
 
@@ -68,6 +77,7 @@ void runtime::raise_malloc_threshold() {
 
 void* runtime::allocate_late(size_t size, allocator_base_t* of_handle) {
   if (of_handle != nullptr || allocator() != nullptr) return nullptr;  // the program decides
+  if (exceeds_host(size)) return nullptr;
   void* memory = nullptr;
   for (int n = 1; memory == nullptr && n < memory_tries; ++n) {
     await_memory();

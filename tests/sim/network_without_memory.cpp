@@ -1,0 +1,68 @@
+// The simulated network without memory: a post sends its message once or not at all, and a poll loses none.
+#include <catch2/catch.hpp>
+#include <new>
+#include <vector>
+
+#include "tests/sim/net_job.hpp"
+#include "tests/support/failing_memory.hpp"
+
+using namespace sim_test;
+using lci_test::failing_memory;
+
+namespace {
+
+/// Counts messages and completions, and allocates nothing.
+struct counting_sink final : lci::network::event_sink {
+  void on_recv(int, const std::byte*, size_t size, void*) override {
+    ++messages;
+    bytes += size;
+  }
+  void on_complete(void*) override { ++completed; }
+  void on_remote_write(int, uint32_t) override {}
+  void on_peer_failure(int, const char*) override {}
+  void on_operation_failure(void*, int) override {}
+  int messages = 0, completed = 0;
+  size_t bytes = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a message is sent and received once, whichever allocation fails") {
+  constexpr size_t size = 100;
+  int refused = 0, waited = 0;
+  for (uint64_t seed = 1; seed <= 5; ++seed)
+    for (long good = 0; good < 12; ++good) {
+      INFO("seed " << seed << ", after " << good);
+      net_job job(net_job::calm(2, seed));
+      const auto data = bytes(size, seed);
+      const net_op op = job.registered(0, send_op(1, data.data(), size, id(1)));
+      errorcode_t posted = errorcode_t::retry_nomem;
+      {
+        const failing_memory none(0, good, 1);
+        try {
+          posted = job.device(0).post(op);
+        } catch (const std::bad_alloc&) {
+          ++refused;
+        }
+      }
+      if (lci::error_t(posted).is_retry()) posted = job.device(0).post(op);
+      counting_sink sender, receiver;
+      {
+        const failing_memory none(0, good, 1);
+        for (int i = 0; i < 20; ++i) {
+          try {
+            job.device(1).poll(receiver, 32);
+          } catch (const std::bad_alloc&) {
+            ++waited;
+          }
+        }
+      }
+      for (int i = 0; i < 20; ++i) job.device(0).poll(sender, 32);
+      CHECK(receiver.messages == 1);
+      CHECK(receiver.bytes == size);
+      CHECK(sender.completed == (posted == errorcode_t::posted ? 1 : 0));
+      CHECK(job.world->violations().empty());
+    }
+  CHECK(refused > 0);
+  CHECK(waited > 0);
+}
