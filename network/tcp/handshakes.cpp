@@ -154,7 +154,10 @@ void handshakes::accept_all() {
         log_warning("tcp: can't accept a peer's connection: " + text_of_error(errno));
       return;
     }
-    if (callers_.size() >= static_cast<size_t>(n_ranks_) + spare_callers) continue;
+    // A peer sends its hello at once, so the connection that has waited longest is least likely a peer's.
+    if (callers_.size() >= static_cast<size_t>(n_ranks_) + spare_callers)
+      callers_.erase(std::min_element(callers_.begin(), callers_.end(),
+                                      [](const auto& a, const auto& b) { return a.second.since < b.second.since; }));
     prepare_for_messages(fd);
     // A peer whose connection is dropped tries again.
     if (!watch(fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD)) continue;
