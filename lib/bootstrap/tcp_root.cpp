@@ -107,7 +107,8 @@ void root::serve_until_stopped() {
       if (listening) {
         epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
         listener_ = socket_fd();  // frees the port for the next job
-        end = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(close_timeout_));
+        const auto longest = std::chrono::duration<double>(std::min(close_timeout_, 1e9));  // more would overflow
+        end = clock::now() + std::chrono::duration_cast<clock::duration>(longest);
         listening = false;
       }
       const bool any = std::any_of(ranks_.begin(), ranks_.end(), [](member* m) { return m != nullptr; });

@@ -103,6 +103,12 @@ class Joining(Tcp):
         time.sleep(0.5)
         self.ends([self.rank(0, 3, 'exchange', 1)] + others)
 
+    def test_rank_0_waits_for_slow_ranks_with_any_timeout(self):
+        for timeout in (0, 100, 1e300):
+            with self.subTest(timeout=timeout):
+                self.port = free_ports(1)[0]
+                self.ends(self.all_ranks(3, 'slow', 1, 1, timeout=timeout))
+
     @unittest.skipIf(NO_NETWORKS, NO_NETWORKS)
     def test_a_rank_that_connects_to_itself_retries(self):
         # In a network with only one port to assign, a connection to it connects to itself until rank 0 listens there.
