@@ -68,6 +68,12 @@ class Ranks(RemoteTest):
         result = self.remote_job('a:2,b:2', PYTHON, '-c', code)
         self.assertEqual(result.stdout.split(), ['2'] * 4)
 
+    def test_a_host_runs_more_ranks_than_its_soft_limit_of_descriptors_has_room_for(self):
+        self.ssh = self.script('ssh', '#!/bin/sh\nulimit -Sn 64\nshift\nexec setsid -w sh -c "$*"\n')
+        result = self.remote_job('a:60', 'sh', '-c', 'ulimit -Sn')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        self.assertEqual(result.stdout.split(), ['64'] * 60)  # the ranks have the limit that the host sets
+
     def test_a_job_runs_different_programs(self):
         result = self.remote_job('a,b', '-n', 2, HELPER, 'info', ':', '-n', 1, '--env', 'X=y', 'sh',
                                  '-c', f'echo x=$X; exec {HELPER}')
