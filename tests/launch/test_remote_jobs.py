@@ -150,6 +150,12 @@ class Streams(RemoteTest):
             with open(f'{self.folder}/{host}.{rank}') as f:
                 self.assertEqual(f.read(), f'out {rank}\nerror\n')
 
+    def test_output_that_cannot_be_written_is_reported_and_the_job_fails(self):
+        result = self.remote_job('a,b', '--output', '/dev/full', 'echo', 'x')
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, "lcirun: cannot write to '/dev/full' (--output, --error): "
+                                        'No space left on device; output of ranks is lost\n')
+
 
 class Environment(RemoteTest):
     def test_variables_arguments_and_folder_are_those_of_lcirun(self):

@@ -80,7 +80,7 @@ int job::run() {
     return exit_failure;
   }
   if (!remote_.empty()) kill_descendants(5);  // an ssh that has not ended
-  return code_;
+  return code_ == 0 && output_.incomplete() ? exit_failure : code_;
 }
 
 void job::start() {
