@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -97,6 +98,21 @@ class Streams(RemoteTest):
             process = self.start(*self.on('a,b', 'wc', '-c'), stdin=f)
             out, err = self.finish(process)
         self.assertEqual(sorted(out.split()), ['0', '300000'], err)
+
+    def test_input_that_another_process_may_read_is_read_without_waiting(self):
+        def flags(pid, fd):
+            with open(f'/proc/{pid}/fdinfo/{fd}') as f:
+                return int(re.search(r'flags:\s*(\d+)', f.read()).group(1), 8)
+        read, write = os.pipe()
+        process = self.start(*self.on('a', 'sh', '-c', 'echo up; exec cat'), stdin=read)
+        self.assertEqual(process.stdout.readline(), 'up\n')
+        job = children(process.pid)[0]
+        self.assertTrue(flags(job, 0) & os.O_NONBLOCK)
+        self.assertFalse(flags(os.getpid(), read) & os.O_NONBLOCK)  # which that process would share
+        os.close(read)
+        os.write(write, b'text')
+        os.close(write)
+        self.assertEqual(self.finish(process), ('text', ''))
 
     def test_the_writer_of_the_input_gets_sigpipe_when_rank_0_closes_it(self):
         process = self.start(*self.on('a,b', 'sh', '-c', 'exec <&-; echo closed; sleep 60'),
