@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include "lib/base/line_limit.hpp"
 
@@ -31,19 +32,15 @@ inline void print_error_line(const char* library, const char* function, const ch
   const int64_t left_out = error_lines.next();
   if (left_out < 0) return;
   char line[1024];
-  constexpr int last = sizeof line - 1;
-  int n = std::snprintf(line, sizeof line, "%s: %s: ", library, function);
+  const end_of_line end(left_out);
+  const int longest = static_cast<int>(sizeof line) - end.size;  // of the text
+  int n = std::snprintf(line, static_cast<size_t>(longest) + 1, "%s: %s: ", library, function);
   if (n < 0) return;
-  n = std::min(n, last);
-  n += std::max(0, std::vsnprintf(line + n, sizeof line - static_cast<size_t>(n), format, arguments));
-  n = std::min(n, last);
-  if (left_out > 0) {
-    n = std::min(n, last - 80);  // room for the number
-    n += std::max(0, std::snprintf(line + n, sizeof line - static_cast<size_t>(n), " (%lld lines before were left out)",
-                                   static_cast<long long>(left_out)));
-  }
-  line[n++] = '\n';  // replaces the final 0
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(n));
+  n = std::min(n, longest);
+  n += std::max(0, std::vsnprintf(line + n, static_cast<size_t>(longest - n) + 1, format, arguments));
+  n = std::min(n, longest);
+  std::memcpy(line + n, end.text, static_cast<size_t>(end.size));
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(n + end.size));
 }
 
 }  // namespace lci

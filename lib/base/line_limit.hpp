@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 
 namespace lci {
 
@@ -32,6 +33,16 @@ class line_limit {
 
  private:
   std::atomic<int64_t> busy_until_{INT64_MIN / 2}, left_out_{0};
+};
+
+/// The end of a printed line: the newline, and before it the number of lines that were left out, if there were any.
+struct end_of_line {
+  char text[64] = "\n";
+  int size = 1;
+  explicit end_of_line(int64_t left_out) noexcept {
+    if (left_out > 0)
+      size = std::snprintf(text, sizeof text, " (%lld lines before were left out)\n", static_cast<long long>(left_out));
+  }
 };
 
 }  // namespace lci

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <string_view>
 
 #include "lib/base/line_limit.hpp"
@@ -22,12 +21,11 @@ iovec piece_of(std::string_view text) { return {const_cast<char*>(text.data()), 
 void log_warning(std::string_view text) noexcept {
   const int64_t left_out = warnings.next();
   if (left_out < 0) return;
-  char note[80] = "\n";
-  if (left_out > 0)
-    std::snprintf(note, sizeof note, " (%lld lines before were left out)\n", static_cast<long long>(left_out));
+  const end_of_line end(left_out);
   // One call, so that the lines of ranks that share a terminal do not interleave. Errors, such as a
   // closed standard error, are ignored.
-  const std::array pieces{piece_of("lci: warning: "), piece_of(text), piece_of(note)};
+  const std::array pieces{piece_of("lci: warning: "), piece_of(text),
+                          piece_of({end.text, static_cast<size_t>(end.size)})};
   [[maybe_unused]] const ssize_t written = writev(STDERR_FILENO, pieces.data(), static_cast<int>(pieces.size()));
 }
 

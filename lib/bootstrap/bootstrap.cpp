@@ -20,9 +20,10 @@ namespace lci::network {
 
 namespace {
 
+constexpr char no_launcher[] = "none";
 constexpr double default_timeout = 60;
 double timeout = default_timeout;
-constexpr char list_variable[] = "LCT_PMI_BACKEND";
+constexpr char name_variable[] = "LCI_ATTR_BOOTSTRAP", list_variable[] = "LCT_PMI_BACKEND";
 
 double parse_timeout() {
   for (const char* variable : {"LCI_ATTR_BOOTSTRAP_TIMEOUT", "LCT_PMI_TCP_TIMEOUT_SEC"}) {
@@ -60,16 +61,22 @@ void warn_of_one_rank(const std::string& list, bool names_file) {
   if (!why.empty()) log_warning(std::string(list_variable) + "=" + list + why + ": this process is a job of one rank");
 }
 
-/// Tries the bootstraps that LCT_PMI_BACKEND lists, in their order, and returns the first one that works. It skips
-/// those for which the launcher has set no variables. Others may fail: a launcher may set the variables of PMI-2 and
-/// speak PMI-1 only, or the library of a protocol may not be installed.
-std::unique_ptr<bootstrap> create_first_of(const std::string& list) {
+/// The kinds in `list`, the value of LCT_PMI_BACKEND.
+std::vector<const bootstrap_kind*> listed_kinds(const std::string& list) {
   std::vector<const bootstrap_kind*> kinds;
   for (size_t at = 0; at <= list.size();) {
     const size_t end = std::min(list.find_first_of(",;", at), list.size());
     if (end > at) kinds.push_back(&kind_named(list.substr(at, end - at), list_variable));
     at = end + 1;
   }
+  return kinds;
+}
+
+/// Tries the bootstraps that LCT_PMI_BACKEND lists, in their order, and returns the first one that works. It skips
+/// those for which the launcher has set no variables. Others may fail: a launcher may set the variables of PMI-2 and
+/// speak PMI-1 only, or the library of a protocol may not be installed.
+std::unique_ptr<bootstrap> create_first_of(const std::string& list) {
+  const std::vector<const bootstrap_kind*> kinds = listed_kinds(list);
   bool names_file = false;
   std::exception_ptr failure;
   std::string failure_text;
@@ -96,7 +103,7 @@ std::unique_ptr<bootstrap> create_first_of(const std::string& list) {
 }
 
 std::unique_ptr<bootstrap> create_bootstrap(const std::string& name) {
-  if (!name.empty()) return kind_named(name, "LCI_ATTR_BOOTSTRAP").create();
+  if (!name.empty()) return kind_named(name, name_variable).create();
   if (const char* list = env_text(list_variable)) return create_first_of(list);
   check_contradictions();
   for (const bootstrap_kind* kind : bootstrap_kinds())
@@ -114,6 +121,13 @@ const std::vector<const bootstrap_kind*>& bootstrap_kinds() {
   static const std::vector<const bootstrap_kind*> kinds = {&mpi_kind, &pmi1_kind, &pmi2_kind, &pmix_kind,
                                                            &tcp_kind, &file_kind, &local_kind};
   return kinds;
+}
+
+std::vector<const bootstrap_kind*> bootstraps_to_try(const std::string& name) {
+  if (name == no_launcher) return {&local_kind};
+  if (!name.empty()) return {&kind_named(name, name_variable)};
+  const char* list = env_text(list_variable);
+  return list != nullptr ? listed_kinds(list) : bootstrap_kinds();
 }
 
 double bootstrap_timeout() { return timeout; }
@@ -137,9 +151,9 @@ bootstrap& process_bootstrap(const bootstrap_options& options) {
   static std::unique_ptr<bootstrap, process_deleter> instance;
   std::string name = options.kind;
   if (name.empty()) {
-    if (const char* text = env_text("LCI_ATTR_BOOTSTRAP")) name = text;
+    if (const char* text = env_text(name_variable)) name = text;
   }
-  if (name == "none") name = "local";  // each runtime of the process is a job of its own
+  if (name == no_launcher) name = local_kind.name;  // each runtime of the process is a job of its own
   if (instance != nullptr) {
     if (!options.kind.empty() && options.kind != instance->name()) {
       throw bootstrap_error("bootstrap '" + options.kind + "' was asked for, but this process has '" +

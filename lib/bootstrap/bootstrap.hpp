@@ -52,6 +52,10 @@ struct bootstrap_kind {
 /// All kinds, in the order in which the environment is searched.
 const std::vector<const bootstrap_kind*>& bootstrap_kinds();
 
+/// The kinds that process_bootstrap() considers, in this order, if the attribute `bootstrap` is `name`: that kind; if
+/// `name` is empty, those that LCT_PMI_BACKEND lists, or all. Throws option_error for a name of none.
+std::vector<const bootstrap_kind*> bootstraps_to_try(const std::string& name);
+
 /// Returns the process's bootstrap. The first call creates it: the first kind that the environment asks for, or the one
 /// that LCI_ATTR_BOOTSTRAP names. Throws bootstrap_error with the variables' names if the environment is contradictory.
 bootstrap& process_bootstrap();

@@ -213,7 +213,13 @@ bool job_file::try_join() {
     h.end = h.begin();
     const std::vector<uint32_t> none(h.n_ranks, 0);
     if (ftruncate(fd_, 0) != 0) throw bootstrap_error(system_text("can't write", path_));
-    write_at(fd_, none.data(), none.size() * sizeof none[0], sizeof h, path_);
+    try {
+      lock.write(h);  // comes first: the next job takes over a file that this process leaves here without ranks
+      write_at(fd_, none.data(), none.size() * sizeof none[0], sizeof h, path_);
+    } catch (const bootstrap_error&) {
+      [[maybe_unused]] const int emptied = ftruncate(fd_, 0);  // a part of a header would be taken for another's file
+      throw;
+    }
   } else if (h.n_joined == h.n_ranks) {
     return false;
   } else if (h.n_ranks != static_cast<uint32_t>(n_ranks_)) {

@@ -107,7 +107,7 @@ void client::send_encoded(const std::string& bytes) {
       done += static_cast<size_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       pollfd p{fd_.get(), POLLOUT, 0};
-      if (poll(&p, 1, timeout_ > 0 ? static_cast<int>(timeout_ * 1e3) + 1 : -1) == 0) {
+      if (poll(&p, 1, timeout_ > 0 ? static_cast<int>(std::min(timeout_ * 1e3, 1e9)) + 1 : -1) == 0) {
         throw bootstrap_error("the root of the job at " + name_ + " (rank 0) has not read from the connection for " +
                               seconds_text(timeout_));
       }

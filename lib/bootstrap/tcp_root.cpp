@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
@@ -26,6 +28,11 @@ namespace {
 constexpr auto join_time = std::chrono::seconds(10);
 // Limit of connections that have not joined: they must not exhaust our descriptors.
 constexpr size_t max_unauthenticated = 128;
+// Connections accepted before the bytes of earlier ones are read: a rank sends its request to join at once, and must
+// not have to give way to those that were accepted after it.
+constexpr int accepted_at_once = 32;
+// A rank joins faster than this. A connection that has not is closed if its descriptor is needed for another.
+constexpr auto usual_join_time = std::chrono::seconds(1);
 // Limit of bytes queued for a rank that does not read; the largest answer is that of one get_all.
 constexpr size_t max_waiting = size_t{1} << 30;
 
@@ -100,7 +107,8 @@ void root::serve_until_stopped() {
       if (listening) {
         epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
         listener_ = socket_fd();  // frees the port for the next job
-        end = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(close_timeout_));
+        const auto longest = std::chrono::duration<double>(std::min(close_timeout_, 1e9));  // more would overflow
+        end = clock::now() + std::chrono::duration_cast<clock::duration>(longest);
         listening = false;
       }
       const bool any = std::any_of(ranks_.begin(), ranks_.end(), [](member* m) { return m != nullptr; });
@@ -120,9 +128,13 @@ void root::serve_until_stopped() {
       }
     }
     check_deadlines();
-    for (const int fd : forgotten_) members_.erase(fd);
-    forgotten_.clear();
+    close_forgotten();
   }
+}
+
+void root::close_forgotten() {
+  for (const int fd : forgotten_) members_.erase(fd);
+  forgotten_.clear();
 }
 
 int root::next_wait_ms() const {
@@ -137,6 +149,10 @@ int root::next_wait_ms() const {
 void root::wait_if_short(int error) {
   const bool of_descriptors = error == EMFILE || error == ENFILE;
   if (!of_descriptors && !lacks_memory(error)) return;
+  // Without a free descriptor accept() fails even if no connection waits.
+  pollfd waiting{listener_.get(), POLLIN, 0};
+  if (of_descriptors && poll(&waiting, 1, 0) <= 0) return;
+  if (of_descriptors && make_room(usual_join_time)) return;
   if (of_descriptors && !has_warned_) {
     has_warned_ = true;
     log_warning("tcp bootstrap: no descriptor is left for the connection of a rank; raise `ulimit -n`");
@@ -144,15 +160,29 @@ void root::wait_if_short(int error) {
   await_memory();
 }
 
+bool root::make_room(clock::duration waited) {
+  member* oldest = nullptr;
+  const auto latest = clock::now() + join_time - waited;
+  for (auto& [fd, m] : members_) {
+    if (m->rank >= 0 || m->closing || m->join_end > latest) continue;
+    // Those that have sent a request to join come last.
+    if (oldest == nullptr || std::pair(m->challenged, m->join_end) < std::pair(oldest->challenged, oldest->join_end))
+      oldest = m.get();
+  }
+  if (oldest == nullptr) return false;
+  turn_away(*oldest, "it did not join, and others needed its place");
+  close_forgotten();
+  return true;
+}
+
 void root::accept_all() {
-  for (;;) {
+  for (int n = 0; n < accepted_at_once; ++n) {
     sockaddr_storage address{};
     socklen_t length = sizeof address;
     socket_fd fd(
         accept4(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd.get() < 0) return wait_if_short(errno);
-    const auto n_ranks = static_cast<size_t>(size_);
-    if (members_.size() >= n_ranks + max_unauthenticated) continue;
+    if (members_.size() >= static_cast<size_t>(size_) + max_unauthenticated) make_room(clock::duration::zero());
     const int one = 1;
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);

@@ -30,9 +30,14 @@ class root {
   void serve();
   void serve_until_stopped();
   int next_wait_ms() const;
+  /// Accepts connections that wait. The listener is reported again if there are more.
   void accept_all();
-  /// After a failed accept(): if it lacked descriptors or memory, waits a little, since the connection still waits and
-  /// is reported again at once.
+  /// Closes the connection that has waited longest without joining, if that is at least `waited`. Returns whether there
+  /// was one.
+  bool make_room(clock::duration waited);
+  void close_forgotten();
+  /// After a failed accept(): if it lacked a descriptor, makes one free. If it can't, or if there was no memory, waits
+  /// a little, since the connection still waits and is reported again at once.
   void wait_if_short(int error);
   void attend(member& m, uint32_t events);
   void handle(member& m, const frame& f);

@@ -2,7 +2,10 @@
 // runtime, so it can also show why one would not start.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "lib/base/copy_vectors.hpp"
 #include "lib/base/mapping_watch.hpp"
 #include "lib/bootstrap/bootstrap.hpp"
+#include "lib/bootstrap/environment.hpp"
 #include "lib/tools/json.hpp"
 #include "network/fabric.hpp"
 
@@ -66,22 +70,40 @@ std::vector<facility> list_fabrics(const std::string& wanted, const std::string&
   return all;
 }
 
+/// The bootstrap that a runtime started now would use; null if it would fail to choose one.
+const network::bootstrap_kind* choose_bootstrap(const std::string& wanted) {
+  const auto candidates = network::bootstraps_to_try(wanted);
+  for (const network::bootstrap_kind* kind : candidates) {
+    try {
+      if (!wanted.empty() || kind->detected()) return kind;
+    } catch (const bootstrap_error&) {
+      return nullptr;  // list_bootstraps() shows the text
+    }
+  }
+  return nullptr;
+}
+
 std::vector<facility> list_bootstraps(const std::string& wanted) {
   std::vector<facility> all;
-  bool chosen = false;
+  const network::bootstrap_kind* const chosen = choose_bootstrap(wanted);
   for (const network::bootstrap_kind* kind : network::bootstrap_kinds()) {
     facility entry;
     entry.name = kind->name;
-    bool detected = false;
-    try {
-      detected = kind->detected();
-    } catch (const bootstrap_error& halves) {
-      entry.note = halves.what();
+    entry.usable = entry.in_use = kind == chosen;
+    if (!wanted.empty() && kind == chosen) {
+      entry.note = "LCI_ATTR_BOOTSTRAP asks for it";
+    } else {
+      try {
+        entry.usable = kind->detected();
+        // Variables of several launchers must agree, unless something says which of them count.
+        if (entry.in_use && network::bootstraps_to_try({}) == network::bootstrap_kinds())
+          network::check_contradictions();
+        if (!entry.usable) entry.note = "the environment does not ask for it";
+      } catch (const bootstrap_error& halves) {
+        entry.usable = entry.in_use = false;
+        entry.note = halves.what();
+      }
     }
-    entry.usable = detected || wanted == kind->name;
-    entry.in_use = !chosen && (wanted.empty() ? detected : wanted == kind->name);
-    chosen |= entry.in_use;
-    if (!detected && entry.note.empty()) entry.note = "the environment does not ask for it";
     all.push_back(entry);
   }
   return all;
@@ -196,6 +218,13 @@ int run(bool json, bool verbose) {
   return 0;
 }
 
+/// Returns `code`, or 1 after a message if what was printed could not be written.
+int after_writing(int code) {
+  if (std::cout.flush() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "lci_info: can't write to standard output: %s\n", std::strerror(errno));
+  return 1;
+}
+
 }  // namespace
 }  // namespace lci::tools
 
@@ -203,7 +232,7 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Shows what this LCI can do here: fabrics and why others are not usable, ways to start, and "
       "the value of each attribute with its origin.\nExit code: 0; 1 if a variable of the "
-      "environment is not understood; 2 for a bad command line.",
+      "environment is not understood or the output can't be written; 2 for a bad command line.",
       "lci_info");
   app.failure_message([](const CLI::App*, const CLI::Error& e) {
     return std::string("lci_info: ") + e.what() + "\nRun with --help for more information.\n";
@@ -215,10 +244,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
+    return app.exit(e) == 0 ? lci::tools::after_writing(0) : 2;
   }
   try {
-    return lci::tools::run(json, verbose);
+    return lci::tools::after_writing(lci::tools::run(json, verbose));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "lci_info: %s\n", e.what());
     return 1;

@@ -3,6 +3,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -74,6 +75,11 @@ socket_handle listen_at(sockaddr_storage& address, int backlog) {
       getsockname(s.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
     return {};
   return s;
+}
+
+bool has_waiting(const socket_handle& listener) {
+  pollfd p{listener.get(), POLLIN, 0};
+  return poll(&p, 1, 0) > 0;
 }
 
 void prepare_for_messages(int fd) {

@@ -19,6 +19,8 @@ namespace lci::network::sockets {
 namespace {
 
 constexpr std::chrono::seconds hello_timeout{10};
+// A peer says its hello sooner. A connection without one is closed if its descriptor is needed for another.
+constexpr std::chrono::seconds usual_hello_time{1};
 // How long an attempt that was dropped for the peer's own waits for that one, which was in flight.
 constexpr std::chrono::seconds crossed_connection_timeout{30};
 // Before the first of several tries to connect. What is missing is usually there again soon; each further pause is
@@ -150,17 +152,33 @@ void handshakes::accept_all() {
     socket_handle s(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const int fd = s.get();
     if (fd < 0) {
-      if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && !std::exchange(warned_, true))
-        log_warning("tcp: can't accept a peer's connection: " + text_of_error(errno));
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting(errno);
       return;
     }
-    if (callers_.size() >= static_cast<size_t>(n_ranks_) + spare_callers) continue;
+    // A peer sends its hello at once, so the connection that has waited longest is least likely a peer's.
+    if (callers_.size() >= static_cast<size_t>(n_ranks_) + spare_callers) callers_.erase(oldest_caller());
     prepare_for_messages(fd);
     // A peer whose connection is dropped tries again.
     if (!watch(fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD)) continue;
     callers_.emplace(fd, caller{std::move(s), {}, clock::now()});
     read_hello(fd);  // its hello may have arrived
   }
+}
+
+std::unordered_map<int, handshakes::caller>::iterator handshakes::oldest_caller() {
+  return std::min_element(callers_.begin(), callers_.end(),
+                          [](const auto& a, const auto& b) { return a.second.since < b.second.since; });
+}
+
+void handshakes::pause_accepting(int error) {
+  if (!has_waiting(listener_)) return;
+  if (!callers_.empty() && clock::now() - oldest_caller()->second.since > usual_hello_time) {
+    callers_.erase(oldest_caller());
+    return;
+  }
+  epoll_ctl(events_, EPOLL_CTL_DEL, listener_.get(), nullptr);
+  accept_again_ = clock::now() + pause_before_next_try;
+  if (!std::exchange(warned_, true)) log_warning("tcp: can't accept a peer's connection: " + text_of_error(error));
 }
 
 void handshakes::read_hello(int fd) {
@@ -248,6 +266,9 @@ void handshakes::give_up_closed(int rank, const std::string& reason) {
 void handshakes::handle_due() {
   const std::lock_guard guard(mutex_);
   const auto now = clock::now();
+  if (accept_again_ != clock::time_point{} && now >= accept_again_ &&
+      watch(listener_.get(), EPOLLIN, listener_mark, EPOLL_CTL_ADD))
+    accept_again_ = {};
   for (auto it = callers_.begin(); it != callers_.end();)
     it = now - it->second.since > hello_timeout ? callers_.erase(it) : std::next(it);
   std::vector<int> again, due;

@@ -79,6 +79,12 @@ class handshakes {
 
   // All under mutex_.
   void accept_all();
+  /// The caller that has waited longest. Precondition: there is one.
+  std::unordered_map<int, caller>::iterator oldest_caller();
+  /// accept() has failed for want of resources: closes a connection that has waited long, or stops accepting for a
+  /// while. Otherwise the connection that waits would be reported again at once, and a thread that sleeps until an
+  /// event would not sleep.
+  void pause_accepting(int error);
   void read_hello(int fd);
   void answer(caller& who, const hello& h);
   void advance(int rank);
@@ -106,6 +112,7 @@ class handshakes {
   std::mutex mutex_;
   std::unordered_map<int, caller> callers_;    // under mutex_, by descriptor
   std::unordered_map<int, attempt> attempts_;  // under mutex_, by rank
+  clock::time_point accept_again_{};           // under mutex_; 0: connections are accepted
   bool warned_ = false;                        // under mutex_
 };
 

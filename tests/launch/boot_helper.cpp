@@ -200,6 +200,12 @@ int run(int argc, char** argv) {
     if (chosen) usleep(useconds_t(std::atof(argv[3]) * 1e6));
     boot.fence();
     info(boot);
+  } else if (what == "slow") {  // one rank reads a value when the others have ended
+    boot.put("value", "x");
+    boot.fence();
+    if (chosen) usleep(useconds_t(std::atof(argv[3]) * 1e6));
+    if (boot.get("value", 0) != "x") wrong("value");
+    info(boot);
   } else {
     wrong("unknown request " + what);
   }

@@ -248,6 +248,12 @@ class Streams(LaunchTest):
             result = run('bash', '-c', script)
             self.assertEqual(result.stdout.splitlines()[-1], '141')
 
+    def test_output_that_cannot_be_written_is_reported_and_the_job_fails(self):
+        result = run('sh', '-c', f'{LCIRUN} -n 1 --label echo x >/dev/full')
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('lcirun: cannot write to standard output: No space left on device; output of ranks is lost\n',
+                      result.stderr)
+
 
 class Arguments(LaunchTest):
     def test_options_after_the_program_belong_to_the_program(self):

@@ -1,14 +1,17 @@
 """lcirun checks what it receives at its port, and a proxy what it reads from its standard input."""
 
+import itertools
 import os
 import random
+import resource
 import socket
 import struct
 import subprocess
+import time
 import unittest
 
 from remote import RemoteTest
-from support import LCIRUN, clean_environment, marked, wait_until
+from support import LCIRUN, children, clean_environment, marked, wait_until
 
 # Replaces the ssh and the proxy of a host: stores the instructions, and keeps running as ssh does.
 KEEPER = '''#!/bin/sh
@@ -139,6 +142,46 @@ class Launcher(RemoteTest):
         sock = self.join()
         sock.sendall(frame(EXITED, 0, 5 << 8))
         self.assertRegex(process.stderr.readline(), r'rank 0 \(not started on a\) exited with code 5')
+        for each in crowd:
+            each.close()
+        process.kill()
+
+    def limit_descriptors(self, process, free):
+        """Lets the job's process open `free` more descriptors. Returns its pid, and the limit that it had."""
+        pid = children(process.pid)[0]
+        used = {int(fd) for fd in os.listdir(f'/proc/{pid}/fd')}
+        unused = (fd for fd in itertools.count() if fd not in used)
+        _, most = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (next(itertools.islice(unused, free, None)), most))
+        return pid, most
+
+    def test_a_connection_for_which_there_is_no_descriptor_waits_without_using_the_processor(self):
+        process = self.begin()
+        pid, most = self.limit_descriptors(process, 0)
+        waiting = self.connect()
+        self.assertIn('no descriptor is left for the connection of a host; raise `ulimit -n`',
+                      process.stderr.readline())
+
+        def used():
+            with open(f'/proc/{pid}/stat') as f:
+                return sum(map(int, f.read().rsplit(')', 1)[1].split()[11:13])) / os.sysconf('SC_CLK_TCK')
+        before = used()
+        time.sleep(2)
+        self.assertLess(used() - before, 0.5)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+        self.join().sendall(frame(EXITED, 0, 5 << 8))
+        self.assertRegex(process.stderr.readline(), 'exited with code 5')
+        waiting.close()
+        process.kill()
+
+    def test_idle_connections_of_others_give_their_descriptors_to_a_proxy(self):
+        process = self.begin()
+        self.limit_descriptors(process, 4)
+        crowd = [self.connect() for _ in range(10)]
+        began = time.monotonic()
+        self.join().sendall(frame(EXITED, 0, 5 << 8))
+        self.assertLess(time.monotonic() - began, 9)  # others are closed after 10 s
+        self.assertIn('exited with code 5', process.stderr.readline() + process.stderr.readline())
         for each in crowd:
             each.close()
         process.kill()

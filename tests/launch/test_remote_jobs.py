@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -68,6 +69,12 @@ class Ranks(RemoteTest):
         result = self.remote_job('a:2,b:2', PYTHON, '-c', code)
         self.assertEqual(result.stdout.split(), ['2'] * 4)
 
+    def test_a_host_runs_more_ranks_than_its_soft_limit_of_descriptors_has_room_for(self):
+        self.ssh = self.script('ssh', '#!/bin/sh\nulimit -Sn 64\nshift\nexec setsid -w sh -c "$*"\n')
+        result = self.remote_job('a:60', 'sh', '-c', 'ulimit -Sn')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        self.assertEqual(result.stdout.split(), ['64'] * 60)  # the ranks have the limit that the host sets
+
     def test_a_job_runs_different_programs(self):
         result = self.remote_job('a,b', '-n', 2, HELPER, 'info', ':', '-n', 1, '--env', 'X=y', 'sh',
                                  '-c', f'echo x=$X; exec {HELPER}')
@@ -91,6 +98,21 @@ class Streams(RemoteTest):
             process = self.start(*self.on('a,b', 'wc', '-c'), stdin=f)
             out, err = self.finish(process)
         self.assertEqual(sorted(out.split()), ['0', '300000'], err)
+
+    def test_input_that_another_process_may_read_is_read_without_waiting(self):
+        def flags(pid, fd):
+            with open(f'/proc/{pid}/fdinfo/{fd}') as f:
+                return int(re.search(r'flags:\s*(\d+)', f.read()).group(1), 8)
+        read, write = os.pipe()
+        process = self.start(*self.on('a', 'sh', '-c', 'echo up; exec cat'), stdin=read)
+        self.assertEqual(process.stdout.readline(), 'up\n')
+        job = children(process.pid)[0]
+        self.assertTrue(flags(job, 0) & os.O_NONBLOCK)
+        self.assertFalse(flags(os.getpid(), read) & os.O_NONBLOCK)  # which that process would share
+        os.close(read)
+        os.write(write, b'text')
+        os.close(write)
+        self.assertEqual(self.finish(process), ('text', ''))
 
     def test_the_writer_of_the_input_gets_sigpipe_when_rank_0_closes_it(self):
         process = self.start(*self.on('a,b', 'sh', '-c', 'exec <&-; echo closed; sleep 60'),
@@ -143,6 +165,12 @@ class Streams(RemoteTest):
         for rank, host in enumerate('aab'):
             with open(f'{self.folder}/{host}.{rank}') as f:
                 self.assertEqual(f.read(), f'out {rank}\nerror\n')
+
+    def test_output_that_cannot_be_written_is_reported_and_the_job_fails(self):
+        result = self.remote_job('a,b', '--output', '/dev/full', 'echo', 'x')
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr, "lcirun: cannot write to '/dev/full' (--output, --error): "
+                                        'No space left on device; output of ranks is lost\n')
 
 
 class Environment(RemoteTest):

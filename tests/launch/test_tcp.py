@@ -39,10 +39,12 @@ class Tcp(LaunchTest):
         super().setUp()
         self.port = free_ports(1)[0]
 
-    def rank(self, rank, size, *words, timeout=30, **env):
+    def rank(self, rank, size, *words, timeout=30, limit=None, **env):
+        """Starts a rank, with at most `limit` open descriptors."""
         env = {'RANK': rank, 'WORLD_SIZE': size, 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': self.port,
                'LCI_ATTR_BOOTSTRAP_TIMEOUT': timeout, self.mark: 1, **env}
-        process = subprocess.Popen([HELPER, *map(str, words)], stdin=subprocess.DEVNULL, text=True,
+        limited = ['sh', '-c', f'ulimit -n {limit}; exec "$@"', 'sh'] if limit else []
+        process = subprocess.Popen([*limited, HELPER, *map(str, words)], stdin=subprocess.DEVNULL, text=True,
                                    env=clean_environment(**{k: v for k, v in env.items() if v is not None}),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors='replace')
         self.addCleanup(self._close, process)
@@ -100,6 +102,12 @@ class Joining(Tcp):
         others = [self.rank(r, 3, 'exchange', 1) for r in (1, 2)]
         time.sleep(0.5)
         self.ends([self.rank(0, 3, 'exchange', 1)] + others)
+
+    def test_rank_0_waits_for_slow_ranks_with_any_timeout(self):
+        for timeout in (0, 100, 1e300):
+            with self.subTest(timeout=timeout):
+                self.port = free_ports(1)[0]
+                self.ends(self.all_ranks(3, 'slow', 1, 1, timeout=timeout))
 
     @unittest.skipIf(NO_NETWORKS, NO_NETWORKS)
     def test_a_rank_that_connects_to_itself_retries(self):
@@ -266,6 +274,22 @@ class Refusals(Tcp):
             s.sendall(bytes_)
             s.close()
         self.ends([root] + [self.rank(r, size, 'exchange', 1, timeout=60) for r in (1, 2)])
+
+    def test_idle_connections_of_others_keep_no_rank_out(self):
+        root = self.rank(0, 2, 'exchange', 1, timeout=20)
+        for _ in range(300):
+            self.connect()  # open until the end of the test
+        began = time.monotonic()
+        self.ends([root, self.rank(1, 2, 'exchange', 1, timeout=20)])
+        self.assertLess(time.monotonic() - began, 9)  # others are closed after 10 s
+
+    def test_idle_connections_of_others_give_their_descriptors_to_ranks(self):
+        root = self.rank(0, 2, 'exchange', 1, timeout=20, limit=32)
+        for _ in range(40):
+            self.connect()
+        began = time.monotonic()
+        self.ends([root, self.rank(1, 2, 'exchange', 1, timeout=20)])
+        self.assertLess(time.monotonic() - began, 9)
 
     def test_a_rank_that_sends_malformed_data_after_joining_is_named(self):
         for bytes_ in (frame(99), frame(JOINED, text('x')), frame(PUT, b'xx'), frame(GET_ALL),

@@ -99,6 +99,28 @@ class Listing(unittest.TestCase):
         used = [b["name"] for b in json.loads(done.stdout)["bootstraps"] if b["in_use"]]
         self.assertEqual(used, ["pmi1"])
 
+    def test_the_bootstrap_that_a_runtime_would_use_is_shown(self):
+        pmi = {"PMI_FD": "3", "PMI_RANK": "0", "PMI_SIZE": "1"}
+        for used, note, env in (
+                (["pmi2"], "", {**pmi, "LCT_PMI_BACKEND": "tcp,pmi2,pmi1"}),
+                (["file"], "", {**pmi, "LCT_PMI_BACKEND": "file", "LCT_PMI_FILE_NRANKS": "2"}),
+                (["local"], "LCI_ATTR_BOOTSTRAP asks for it", {**pmi, "LCI_ATTR_BOOTSTRAP": "none"}),
+                (["tcp"], "LCI_ATTR_BOOTSTRAP asks for it", {"LCI_ATTR_BOOTSTRAP": "tcp"}),
+                ([], "RANK is not set", {"WORLD_SIZE": "2", "MASTER_ADDR": "x", "MASTER_PORT": "1"}),
+                ([], "contradictory", {**pmi, "WORLD_SIZE": "2", "RANK": "0", "LCI_TCP_ROOT": "x:1"})):
+            with self.subTest(env=env):
+                done = run(INFO, "--json", **env)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                listed = json.loads(done.stdout)["bootstraps"]
+                self.assertEqual([b["name"] for b in listed if b["in_use"]], used)
+                self.assertTrue(any(note in b["note"] for b in listed), listed)
+
+    def test_an_unknown_bootstrap_is_rejected(self):
+        for variable in ("LCI_ATTR_BOOTSTRAP", "LCT_PMI_BACKEND"):
+            done = run(INFO, **{variable: "slurm"})
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(f"{variable}=slurm is not a kind of bootstrap; there are mpi, pmi1", done.stderr)
+
 
 class Environment(unittest.TestCase):
     def test_a_value_from_the_environment_is_shown_with_its_origin(self):
@@ -147,6 +169,13 @@ class CommandLine(unittest.TestCase):
         done = run(INFO, "--version")
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stdout, r"^\d+\.\d+\.\d+\n$")
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for option in ("--json", "--verbose", "--help", "--version"):
+            with self.subTest(option=option):
+                done = run("sh", "-c", f"{INFO} {option} >/dev/full")
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("can't write to standard output: No space left on device", done.stderr)
 
     def test_an_unknown_option_is_a_usage_error(self):
         done = run(INFO, "--jsn")

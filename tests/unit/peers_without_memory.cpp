@@ -1,9 +1,13 @@
 // Peers outside of the job: what fails for want of memory loses no id and no registration.
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lci.hpp"
 #include "lib/core/runtime/external_peers.hpp"
@@ -104,4 +108,29 @@ TEST_CASE("memory that can't be registered for peers outside of the job is not r
   char byte = 0;
   CHECK_THROWS_AS(device.register_memory(&byte, 1), std::bad_alloc);
   CHECK(near == 0);
+}
+
+TEST_CASE("a runtime for whose entry in the list of runtimes there is no memory leaves nothing open") {
+  const auto open_descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  std::vector<std::unique_ptr<lone_runtime>> others;
+  for (const size_t n : {1, 2, 4, 8}) {  // with some of these numbers, the list is full
+    while (others.size() < n) others.push_back(std::make_unique<lone_runtime>(1));
+    for (int good = 0;; ++good) {
+      CAPTURE(n, good);
+      REQUIRE(good < 500);
+      const auto before = open_descriptors();
+      std::optional<lone_runtime> one_more;
+      try {
+        const failing_memory twice_as_long(2 * n * sizeof(void*), good, 1, 2 * n * sizeof(void*));
+        one_more.emplace(1);
+      } catch (const std::exception&) {
+      }
+      one_more.reset();
+      REQUIRE(open_descriptors() == before);
+      if (failing_memory::failures() == 0) break;
+    }
+  }
 }

@@ -1,7 +1,9 @@
 // The file through which processes become the ranks of a job, here of one rank.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -29,6 +31,21 @@ struct job_folders {
   void enter(const char* name) const { std::filesystem::current_path(all / name); }
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::path all;
+};
+
+/// Lets files have at most `bytes` bytes, as on a full disk, until the destructor.
+struct small_files {
+  explicit small_files(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit limit{bytes, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~small_files() {
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+  }
+  rlimit before{};
+  void (*const handler)(int) = std::signal(SIGXFSZ, SIG_IGN);
 };
 
 }  // namespace
@@ -65,5 +82,16 @@ TEST_CASE("the ranks of a job file get the code of an abort") {
     FAIL("share() did not throw");
   } catch (const lci::bootstrap_error& e) {
     CHECK(std::string(e.what()).find("with code " + std::to_string(code)) != std::string::npos);
+  }
+}
+
+TEST_CASE("a job's file for which there was no room does not disturb the next job") {
+  const job_folders folders;
+  for (const rlim_t bytes : {10UL, 60UL, 100UL}) {  // in the header, and behind it
+    {
+      const small_files limit(bytes);
+      CHECK_THROWS_AS(job_file("ranks", 64, 1), lci::bootstrap_error);
+    }
+    CHECK_NOTHROW(job_file("ranks", 1, 1));
   }
 }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <new>
 
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
@@ -40,7 +41,11 @@ tracer::lane& tracer::own_lane() {
   const auto index = static_cast<size_t>(thread_index());
   if (lane* mine = lanes_.get(index); LCI_LIKELY(mine != nullptr)) return *mine;
   std::lock_guard guard(mutex_);
-  if (lanes_.get(index) == nullptr) lanes_.put(index, new lane);
+  if (lanes_.get(index) == nullptr) {
+    auto made = std::make_unique<lane>();
+    lanes_.put(index, made.get());
+    (void)made.release();
+  }
   return *lanes_.get(index);
 }
 
@@ -52,19 +57,23 @@ uint32_t tracer::next_message() {
   return number;
 }
 
-void tracer::add(const trace_event& e) {
-  lane& mine = own_lane();
-  std::lock_guard guard(mine.lock);
-  if (mine.events.size() < limit_)
-    mine.events.push_back(e);
-  else
-    mine.events[mine.added % limit_] = e;
-  ++mine.added;
+void tracer::add(const trace_event& e) noexcept {
+  try {
+    lane& mine = own_lane();
+    std::lock_guard guard(mine.lock);
+    if (mine.events.size() < limit_)
+      mine.events.push_back(e);
+    else
+      mine.events[mine.added % limit_] = e;
+    ++mine.added;
+  } catch (const std::bad_alloc&) {
+    without_memory_.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 tracer::~tracer() {
   trace_file out(file_, rank_);
-  uint64_t dropped = 0;
+  uint64_t dropped = without_memory_.load(std::memory_order_relaxed);
   for (size_t thread = 0; thread < lanes_.size(); ++thread) {
     const std::unique_ptr<lane> l(lanes_.get(thread));
     if (l == nullptr) continue;

@@ -1,6 +1,7 @@
 // The message trace of a runtime: collected in memory, written as Chrome trace events when the runtime is freed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -36,7 +37,8 @@ class tracer {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
   }
-  void add(const trace_event& e);
+  /// If there is no memory for the event, it is counted as dropped: that must not disturb what is traced.
+  void add(const trace_event& e) noexcept;
 
   /// A number for a message being sent; never 0. Unique in this process until the counter wraps.
   static uint32_t next_message();
@@ -66,8 +68,9 @@ class tracer {
   const int rank_;
   const size_t limit_;
   std::FILE* file_;
-  std::mutex mutex_;         // held while a lane is created
-  mpmc_array<lane*> lanes_;  // by thread index; owned
+  std::mutex mutex_;                         // held while a lane is created
+  mpmc_array<lane*> lanes_;                  // by thread index; owned
+  std::atomic<uint64_t> without_memory_{0};  // events
 };
 
 }  // namespace lci::core

@@ -73,6 +73,8 @@ runtime_t start(const char* operation, const runtime_attr_t& attr, const net_con
   auto rt = std::make_unique<runtime>(attr, net_attr);
   try {
     allocate_defaults(rt.get(), net_attr);
+    std::lock_guard guard(g_mutex);
+    g_runtimes.push_back(rt.get());
   } catch (...) {
     try {
       free_defaults(rt.get());
@@ -81,8 +83,6 @@ runtime_t start(const char* operation, const runtime_attr_t& attr, const net_con
     }
     throw;
   }
-  std::lock_guard guard(g_mutex);
-  g_runtimes.push_back(rt.get());
   return rt.release();
 }
 

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +11,31 @@
 
 namespace lci::launcher {
 
-input_sender::input_sender(event_loop& loop, connection& to) : loop_(loop), to_(to) { settle(); }
+namespace {
+
+/// Another process may have the same pipe or terminal as its input, and read what epoll has reported to this one: the
+/// event loop would wait in read() for more. A flag of the descriptor would apply to that process as well, so the file
+/// is opened again.
+void open_input_without_waiting() {
+  struct stat info {};
+  if (fstat(STDIN_FILENO, &info) != 0 || (!S_ISFIFO(info.st_mode) && isatty(STDIN_FILENO) == 0)) return;
+  const int own = open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (own < 0) return;  // another user has opened it
+  dup2(own, STDIN_FILENO);
+  close(own);
+}
+
+ssize_t read_input(char* bytes, size_t size) {
+  const ssize_t n = recv(STDIN_FILENO, bytes, size, MSG_DONTWAIT);
+  return n < 0 && errno == ENOTSOCK ? read(STDIN_FILENO, bytes, size) : n;
+}
+
+}  // namespace
+
+input_sender::input_sender(event_loop& loop, connection& to) : loop_(loop), to_(to) {
+  open_input_without_waiting();
+  settle();
+}
 
 void input_sender::settle() {
   const bool wanted = open_ && sent_ < input_window;
@@ -25,7 +51,7 @@ void input_sender::settle() {
 
 void input_sender::read_some() {
   char bytes[16384];
-  const ssize_t n = read(STDIN_FILENO, bytes, std::min(sizeof bytes, input_window - sent_));
+  const ssize_t n = read_input(bytes, std::min(sizeof bytes, input_window - sent_));
   if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
   // An error also ends the input, for example of a terminal for which this job is in the background.
   frame_writer frame(frame_t::input);

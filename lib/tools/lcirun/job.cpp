@@ -1,7 +1,6 @@
 #include "lib/tools/lcirun/job.hpp"
 
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,15 +27,6 @@ std::string new_job_id() {
     text += digits;
   }
   return text;
-}
-
-/// Each rank needs one socket and two pipes, which may exceed the soft limit.
-void allow_many_files() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-  }
 }
 
 job_layout layout_of(const launch_options& options, const std::vector<host_share>& shares) {
@@ -90,7 +80,7 @@ int job::run() {
     return exit_failure;
   }
   if (!remote_.empty()) kill_descendants(5);  // an ssh that has not ended
-  return code_;
+  return code_ == 0 && output_.incomplete() ? exit_failure : code_;
 }
 
 void job::start() {

@@ -4,21 +4,25 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "lib/tools/lcirun/host.hpp"
+#include "lib/tools/lcirun/processes.hpp"
 
 namespace lci::launcher {
 
 namespace {
 
-void write_to_file(int fd, const char* data, size_t size) {
+/// Returns 0, or the error.
+int write_to_file(int fd, const char* data, size_t size) {
   while (size > 0) {
     const ssize_t n = write(fd, data, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // e.g. a full disk: the output is lost
+    if (n <= 0) return n < 0 ? errno : EIO;
     data += n;
     size -= size_t(n);
   }
+  return 0;
 }
 
 }  // namespace
@@ -39,7 +43,11 @@ line_labeller& job_output::lines(int rank, int stream) {
 
 void job_output::feed(int rank, int stream, const char* data, size_t size) {
   const int file = files_.descriptor(rank, stream);
-  if (file >= 0) return write_to_file(file, data, size);
+  if (file >= 0) {
+    const int error = write_to_file(file, data, size);
+    if (error != 0) lose("'" + files_.path_of(file) + "' (--output, --error)", error);
+    return;
+  }
   stream_state& to = state(stream);
   if (to.closed) return;
   if (label_) {
@@ -71,6 +79,11 @@ void job_output::write(stream_state& to) {
   settle(to);
 }
 
+void job_output::lose(const std::string& place, int error) {
+  if (!lost_.insert(place).second) return;
+  complain("cannot write to " + place + ": " + strerror(error) + "; output of ranks is lost");
+}
+
 void job_output::settle(stream_state& to) {
   if (!to.output.empty() && !to.watched) {
     to.watched = loop_.watch(to.output.fd(), EPOLLOUT, [this, &to] { write(to); });
@@ -85,6 +98,9 @@ void job_output::settle(stream_state& to) {
     // As with a plain pipe whose reader is gone: the ranks get SIGPIPE.
     if (to.closed) return;
     to.closed = true;
+    if (to.output.error() != EPIPE) {
+      lose(to.number == stream_error ? "standard error" : "standard output", to.output.error());
+    }
     call_.close(to.number);
   } else if (to.output.full() != to.paused) {
     to.paused = !to.paused;

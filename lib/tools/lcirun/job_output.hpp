@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "lib/tools/lcirun/event_loop.hpp"
@@ -27,6 +29,8 @@ class job_output {
   void finish(int rank, int stream);
   /// Whether everything has been written.
   bool finished() const { return out_.output.empty() && error_.output.empty(); }
+  /// Whether output could not be written although its reader, if it has one, is still there: a disk may be full.
+  bool incomplete() const { return !lost_.empty(); }
   /// Discards unwritten output and all further output.
   void drop();
 
@@ -44,6 +48,8 @@ class job_output {
   line_labeller& lines(int rank, int stream);
   void write(stream_state& to);
   void settle(stream_state& to);
+  /// Says, once for each place, that output could not be written there.
+  void lose(const std::string& place, int error);
 
   event_loop& loop_;
   const bool label_;
@@ -51,6 +57,7 @@ class job_output {
   const handlers call_;
   stream_state out_, error_;
   std::map<std::pair<int, int>, line_labeller> lines_;
+  std::set<std::string> lost_;  // where output could not be written
 };
 
 }  // namespace lci::launcher

@@ -10,7 +10,7 @@
 namespace lci::launcher {
 
 void output_stream::append(const std::string& text) {
-  if (broken_) return;
+  if (broken()) return;
   if (done_ > 0 && done_ >= bytes_.size() / 2) {
     bytes_.erase(0, done_);
     done_ = 0;
@@ -26,7 +26,7 @@ void output_stream::write_some() {
   if (n >= 0) {
     done_ += size_t(n);
   } else if (errno != EINTR && errno != EAGAIN) {
-    broken_ = true;
+    error_ = errno;
     drop();
   }
 }

@@ -15,8 +15,10 @@ class output_stream {
   bool empty() const { return done_ == bytes_.size(); }
   /// Whether so much is buffered that ranks should be paused.
   bool full() const { return bytes_.size() - done_ > high_water; }
-  /// Whether the stream's reader is gone.
-  bool broken() const { return broken_; }
+  /// Whether a write has failed, for example because the stream's reader is gone.
+  bool broken() const { return error_ != 0; }
+  /// Why it has failed.
+  int error() const { return error_; }
 
   void append(const std::string& text);
   /// Call this when epoll reports the descriptor as writable.
@@ -28,7 +30,7 @@ class output_stream {
   int fd_;
   std::string bytes_;
   size_t done_ = 0;
-  bool broken_ = false;
+  int error_ = 0;
 };
 
 /// The lines of one rank's stdout or stderr.

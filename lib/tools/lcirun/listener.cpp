@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@ namespace {
 // Limits for connections that have not authenticated: any process may connect and send nothing.
 constexpr size_t most_callers = 256;
 constexpr double hello_timeout_s = 10;
+// A proxy answers faster than this. A connection that has not is closed if its descriptor is needed for another.
+constexpr double usual_hello_time_s = 1;
 
 std::string name_of(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN] = "?";
@@ -85,17 +88,30 @@ std::vector<std::string> listener::addresses() {
 }
 
 void listener::accept_one() {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  const int fd = accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  if (fd < 0) return;
   for (auto it = callers_.begin(); it != callers_.end();) {
     caller& old = *it++;
     if (now() > old.until) send_away(old, "it sent nothing");
   }
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  const int fd = accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) return make_room(errno);
   if (callers_.size() >= most_callers) send_away(callers_.front(), "too many connections");
   caller& who = callers_.emplace_back(caller{fd, now() + hello_timeout_s, {}, {}, {}});
   loop_.watch(fd, EPOLLIN, [this, &who] { talk(who); });
+}
+
+void listener::make_room(int error) {
+  const bool of_descriptors = error == EMFILE || error == ENFILE;
+  if (!of_descriptors && error != ENOMEM && error != ENOBUFS) return;
+  if (of_descriptors && !callers_.empty() && now() > callers_.front().until - hello_timeout_s + usual_hello_time_s) {
+    return send_away(callers_.front(), "others needed its place");
+  }
+  if (of_descriptors && !has_complained_) {
+    has_complained_ = true;
+    complain("no descriptor is left for the connection of a host; raise `ulimit -n`");
+  }
+  poll(nullptr, 0, 1);  // the connection still waits, and is reported again at once
 }
 
 bool listener::receive(caller& who, std::string& into, size_t size) {

@@ -36,6 +36,9 @@ class listener {
   };
 
   void accept_one();
+  /// After a failed accept(): if it lacked a descriptor, closes a connection that has waited long. If there is none, or
+  /// if there was no memory, waits a little.
+  void make_room(int error);
   void talk(caller& who);
   /// Reads until `into` has `size` bytes. False: not yet, or the connection was closed.
   bool receive(caller& who, std::string& into, size_t size);
@@ -48,6 +51,7 @@ class listener {
   std::vector<bool> taken_;
   size_t expected_;  // hosts that have not connected yet
   int socket_ = -1, port_ = 0;
+  bool has_complained_ = false;  // of too few descriptors
   std::list<caller> callers_;
 };
 

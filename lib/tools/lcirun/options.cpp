@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <iostream>
 
 #include "lci/config.hpp"
 #include "lib/tools/lcirun/binding.hpp"
@@ -247,7 +248,8 @@ std::optional<int> parse_options(int argc, char** argv, launch_options& options)
   try {
     take_all(app, options, words, parts);
   } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+    const int code = app.exit(asked);
+    return std::cout.flush() ? code : exit_failure;
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
   } catch (const std::invalid_argument& error) {

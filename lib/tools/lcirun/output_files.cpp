@@ -69,6 +69,13 @@ int output_files::open_once(const std::string& path) {
   return opened_[path] = fd;
 }
 
+std::string output_files::path_of(int descriptor) const {
+  for (const auto& [path, fd] : opened_) {
+    if (fd == descriptor) return path;
+  }
+  return {};
+}
+
 int output_files::descriptor(int rank, int stream) const {
   const auto& files = stream == stream_error ? error_ : out_;
   return size_t(rank) < files.size() ? files[size_t(rank)] : -1;

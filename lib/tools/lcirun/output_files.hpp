@@ -23,6 +23,8 @@ class output_files {
 
   /// The descriptor of the file for a rank's stream; -1: the stream has no file.
   int descriptor(int rank, int stream) const;
+  /// The path of an open file.
+  std::string path_of(int descriptor) const;
 
  private:
   int open_once(const std::string& path);

@@ -36,6 +36,10 @@ int watch_children(event_loop& loop, std::function<void()> on_end);
 /// The path of this program's executable.
 std::string own_path();
 
+/// Raises this process's soft limit of descriptors to the hard one. For each rank the process that starts it has a
+/// socket and up to two pipes.
+void allow_many_files();
+
 /// Seconds of the monotonic clock.
 double now();
 

@@ -190,6 +190,7 @@ class proxy : private host_events {
 
 int run_proxy(const original_state& original, int guard) {
   std::string name;
+  allow_many_files();
   try {
     proxy_setup setup = receive_setup(STDIN_FILENO);
     name = setup.share.host;

@@ -331,11 +331,18 @@ void context::accept_some(size_t listener) {
       continue;
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
-    if (lacks_resources(errno) && errno != EAGAIN && !std::exchange(warned_, true))
-      log_warning(std::string("tcp: can't accept a connection of a peer outside of the job: ") + std::strerror(errno) +
-                  "; raise `ulimit -n`");
+    if (lacks_resources(errno) && errno != EAGAIN) pause(listeners_[listener], errno);
     return;
   }
+}
+
+// If it were reported again at once, a thread that sleeps until an event would not sleep.
+void context::pause(listener& l, int error) {
+  if (!has_waiting(l.socket) || introductions_.drop_slow_caller()) return;
+  l.pauses = epoll_ctl(events_.get(), EPOLL_CTL_DEL, l.socket.get(), nullptr) == 0;
+  if (!std::exchange(warned_, true))
+    log_warning(std::string("tcp: can't accept a connection of a peer outside of the job: ") + std::strerror(error) +
+                "; raise `ulimit -n`");
 }
 
 void context::on_caller(const hello& from, size_t at_listener, socket_handle socket) {
@@ -470,6 +477,9 @@ void context::handle_due() {
   if (now < due_) return;
   due_ = now + check_interval;
   introductions_.handle_due();
+  for (size_t i = 0; i < listeners_.size(); ++i)
+    if (listeners_[i].pauses)
+      listeners_[i].pauses = !watch(events_.get(), listeners_[i].socket.get(), EPOLLIN, listener_mark | i, true);
   for (size_t i = 0; i < peers_.size(); ++i) {
     peer_state& p = peers_[i];
     if (p.now != phase::connected || p.trouble[0] == '\0' || now - p.since < longest_doubt) continue;

@@ -96,6 +96,7 @@ class context final : public outside_context, private introductions_owner {
     socket_handle socket;
     int network;
     uint64_t provider;
+    bool pauses = false;  // under mutex_: accepts no connections until the next handle_due()
   };
   struct link_call {
     int peer;
@@ -113,6 +114,7 @@ class context final : public outside_context, private introductions_owner {
   /// The network of a URL, for which each device gets an endpoint. Throws invalid_argument_error or resource_error.
   int use(const datagram_request& wanted);
   void accept_some(size_t listener);
+  void pause(listener& l, int error);
   void on_caller(const hello& from, size_t listener, socket_handle socket) override;
   void on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) override;
   void on_no_answer(uint32_t call, bool refused, const std::string& reason) override;

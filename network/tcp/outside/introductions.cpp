@@ -16,6 +16,7 @@ namespace lci::network::outside {
 namespace {
 
 constexpr std::chrono::seconds longest_silence{10};
+constexpr std::chrono::seconds usual_time{1};
 constexpr std::chrono::milliseconds pause{50};
 constexpr size_t most_callers = 128;
 
@@ -69,6 +70,12 @@ void introductions::add_caller(size_t listener, socket_handle socket) {
   callers_.back().since = clock::now();
   callers_by_descriptor_[fd] = std::prev(callers_.end());
   advance(std::prev(callers_.end()));
+}
+
+bool introductions::drop_slow_caller() {
+  if (callers_.empty() || clock::now() - callers_.front().since < usual_time) return false;
+  drop(callers_.begin());
+  return true;
 }
 
 void introductions::drop(caller_list::iterator c) {

@@ -44,6 +44,8 @@ class introductions {
 
   /// A process has connected. `listener`: any value, for on_caller().
   void add_caller(size_t listener, socket_handle socket);
+  /// Closes the connection that has waited longest for its introduction, if that is longer than it usually takes.
+  bool drop_slow_caller();
   /// The number of the next call. The owner must record it before call(), as the outcome may arrive before call()
   /// returns.
   uint32_t next_call() const { return next_call_; }
