@@ -31,8 +31,8 @@ std::atomic<uint64_t> generations{0};
 /// Bytes of a packet beyond CCS_MAX_AM_LENGTH, for arguments. So the largest message fits in a packet, and no message
 /// needs a rendezvous.
 constexpr size_t room_for_arguments = 512;
-/// CCS_finalize() says what it waits for after this time: handlers that answer CCS_AGAIN for a moment accept the message
-/// much earlier, and a user who watches the program does not have to wait longer for the reason.
+/// CCS_finalize() says what it waits for after this time. Handlers that answer CCS_AGAIN for a moment accept the
+/// message much earlier, and a user who watches the program does not wait longer for the reason.
 constexpr std::chrono::seconds patience{5};
 
 size_t threshold_from_environment() {
