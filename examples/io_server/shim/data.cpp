@@ -62,10 +62,19 @@ ssize_t write_at(int fd, const void* from, size_t size, int64_t offset) {
 /// Bytes. Small pieces are gathered into one request; larger ones are transferred in place.
 constexpr size_t together = io_server::most_inline;
 
-size_t total_of(const iovec* pieces, int n) {
-  size_t total = 0;
-  for (int i = 0; i < n; ++i) total += pieces[i].iov_len;
-  return total;
+/// Returns the errno of a call with these pieces, or 0. Sets *total to their size, or to SIZE_MAX if each piece must be
+/// transferred alone, since one has no memory.
+int check_pieces(const iovec* pieces, int n, size_t* total) {
+  *total = 0;
+  if (n < 0 || n > IOV_MAX) return EINVAL;
+  if (pieces == nullptr && n > 0) return EFAULT;
+  for (int i = 0; i < n; ++i) {
+    const size_t size = pieces[i].iov_len;
+    if (size > SSIZE_MAX) return EINVAL;
+    const bool is_alone = *total == SIZE_MAX || size > SIZE_MAX - *total || (pieces[i].iov_base == nullptr && size > 0);
+    *total = is_alone ? SIZE_MAX : *total + size;
+  }
+  return 0;
 }
 
 template <class One>
@@ -84,8 +93,8 @@ ssize_t each(const iovec* pieces, int n, One one) {
 /// Reads into several pieces. `one(memory, size, offset)` reads one; `offset` counts from the first piece.
 template <class One>
 ssize_t scatter(const iovec* pieces, int n, One one) {
-  if (n < 0 || n > IOV_MAX) return result_of(EINVAL);
-  const size_t total = total_of(pieces, n);
+  size_t total = 0;
+  if (const int error = check_pieces(pieces, n, &total)) return result_of(error);
   if (total > together || n < 2) return each(pieces, n, one);
   char memory[together];
   const ssize_t got = one(memory, total, 0);
@@ -101,8 +110,8 @@ ssize_t scatter(const iovec* pieces, int n, One one) {
 
 template <class One>
 ssize_t gather(const iovec* pieces, int n, One one) {
-  if (n < 0 || n > IOV_MAX) return result_of(EINVAL);
-  const size_t total = total_of(pieces, n);
+  size_t total = 0;
+  if (const int error = check_pieces(pieces, n, &total)) return result_of(error);
   if (total > together || n < 2) return each(pieces, n, one);
   char memory[together];
   size_t at = 0;

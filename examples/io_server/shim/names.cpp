@@ -100,6 +100,13 @@ IO_EXPORT int mknodat(int folder, const char* path, mode_t mode, dev_t device) n
 IO_EXPORT int mknod(const char* path, mode_t mode, dev_t device) noexcept {
   return mknodat(AT_FDCWD, path, mode, device);
 }
+// The names that programs call which were compiled with glibc before 2.33.
+IO_EXPORT int __xmknod(int, const char* path, mode_t mode, dev_t* device) noexcept {
+  return mknod(path, mode, *device);
+}
+IO_EXPORT int __xmknodat(int, int folder, const char* path, mode_t mode, dev_t* device) noexcept {
+  return mknodat(folder, path, mode, *device);
+}
 IO_EXPORT int mkfifoat(int folder, const char* path, mode_t mode) noexcept {
   const place p(folder, path);
   return p.remote() ? result_of(EPERM) : IO_REAL(mkfifoat)(folder, p.local(), mode);

@@ -138,6 +138,24 @@ class reader {
   }
   const detail::place& where() const { return where_; }
 
+  /// Structs may contain structs of their own type, e.g. in a vector. Deeper ones are refused, so that a message can't
+  /// exhaust the stack.
+  static constexpr int deepest = 1000;
+  /// A scope in which a struct is decoded. The constructor throws message_error at the deepest nesting.
+  class nested {
+   public:
+    explicit nested(reader& r) : reader_(r) {
+      if (r.depth_ == deepest) detail::throw_bad_message("structs are nested more than 1000 times");
+      ++r.depth_;
+    }
+    ~nested() { --reader_.depth_; }
+    nested(const nested&) = delete;
+    nested& operator=(const nested&) = delete;
+
+   private:
+    reader& reader_;
+  };
+
   /// For serialize(archive): decodes each.
   template <class... T>
   reader& operator()(T&... values);
@@ -150,6 +168,7 @@ class reader {
   const char* at_;
   const char* end_;
   const detail::place where_;
+  int depth_ = 0;
   std::vector<std::unique_ptr<std::max_align_t[]>> kept_;
 };
 

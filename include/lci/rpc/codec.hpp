@@ -119,7 +119,7 @@ struct codec<T, std::enable_if_t<std::is_enum_v<T>>> {
 
 /// A struct with a member `template <class A> void serialize(A& archive) { archive(a, b); }`, or with a function
 /// serialize(archive, value) in its namespace. Encoded as its fields, like a struct of MERCURY_GEN_PROC. Needs a
-/// default constructor and at least one field.
+/// default constructor and at least one field. May contain values of its own type, nested reader::deepest times.
 template <class T>
 struct codec<T, std::enable_if_t<detail::has_visitor<T>>> {
   static constexpr size_t least = 1;
@@ -127,6 +127,7 @@ struct codec<T, std::enable_if_t<detail::has_visitor<T>>> {
     detail::visit(w, const_cast<T&>(value));  // a writer takes fields by const reference
   }
   static T read(reader& r) {
+    const reader::nested inside(r);
     T value{};
     detail::visit(r, value);
     return value;

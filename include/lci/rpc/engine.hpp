@@ -57,9 +57,9 @@ class LCI_API engine {
  public:
   /// `url`: "tcp://host:port", "tcp://host" (the system chooses a port), "shm://", "self" (calls within the process
   /// only), and the other URLs of NA. Throws lci::invalid_argument_error if the URL is malformed, lci::resource_error
-  /// if the engine can't use the network.
+  /// if the engine can't use the network, or the system has no thread for it.
   explicit engine(const std::string& url, const options& o = options());
-  /// Calls close().
+  /// Calls close(). In a function that the engine executes: the engine ends when that function has returned.
   ~engine();
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
@@ -124,6 +124,8 @@ class LCI_API engine {
   bool progress() const { return progress_for(0); }
   /// Makes progress and executes functions until stop() is called.
   void run() const;
+  /// Ends run() in all threads that are in it, within 100 ms. If there are none, the next run() ends at once. Signal
+  /// handlers may call it. A background thread goes on.
   void stop() const;
 
   /// Ends the engine. Its outstanding calls end with cancelled_error. Calls of peers that have not been executed end

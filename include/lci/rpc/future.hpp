@@ -18,9 +18,15 @@ class prepared_transfer;
 
 namespace detail {
 
+/// More than a hundred years. Can be added to the time since the system's start without overflow.
+constexpr int64_t longest_limit = int64_t{1} << 62;
+
 template <class Duration>
 int64_t nanoseconds_of(Duration d) {
-  const auto n = std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();
+  // In double, since the conversion of a long duration, e.g. of hours::max(), to integer nanoseconds overflows.
+  const double about = std::chrono::duration<double, std::nano>(d).count();
+  if (about >= static_cast<double>(longest_limit)) return longest_limit;
+  const auto n = about > 0 ? std::chrono::duration_cast<std::chrono::nanoseconds>(d).count() : 0;
   return n > 0 ? n : 0;
 }
 

@@ -112,7 +112,7 @@ bool call_table::fail(int proc) {
       ended.push_back(c.get());
     }
   }
-  return end_failed(ended);
+  return end_failed(ended, peer_failure);
 }
 
 void call_table::drop(uint32_t token) {
@@ -124,15 +124,15 @@ void call_table::drop(uint32_t token) {
     c->proc = -1;
     one.push_back(c);
   }
-  end_failed(one);
+  end_failed(one, 0);
 }
 
-bool call_table::end_failed(const std::vector<call*>& calls) {
+bool call_table::end_failed(const std::vector<call*>& calls, int failure) {
   bool any = false;
   for (call* c : calls) {
     while (c->users.load(std::memory_order_acquire) != 0) sched_yield();  // A2: pairs with R2
     if (c->left.exchange(0, std::memory_order_acq_rel) == 0) continue;    // the thread of the last answer ends it
-    c->failure.store(peer_failure, std::memory_order_relaxed);
+    c->failure.store(failure, std::memory_order_relaxed);
     end(*c);
     any = true;
   }

@@ -38,13 +38,14 @@ class call_table {
   void finish(uint32_t token, int failure);
   /// Ends all calls to a process that has failed. True if there were any.
   bool fail(int proc);
-  /// Ends a call whose request was not sent, if the failure of its process has not done so.
+  /// Ends a call whose request was not sent, if the failure of its process has not done so. The states get no failure,
+  /// since the function that has issued the call reports it.
   void drop(uint32_t token);
 
  private:
   void end(call& c);
   /// Ends calls that answers don't find any more.
-  bool end_failed(const std::vector<call*>& calls);
+  bool end_failed(const std::vector<call*>& calls, int failure);
 
   std::mutex mutex_;
   std::deque<std::unique_ptr<call>> calls_;  // by the lower 20 bits of the token; under mutex_

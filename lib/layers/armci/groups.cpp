@@ -1,6 +1,7 @@
 #include "lib/layers/armci/groups.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <numeric>
 #include <utility>
 
@@ -31,10 +32,10 @@ int group::rank_of(int proc) const {
   return found == members.end() ? -1 : static_cast<int>(found - members.begin());
 }
 
-group_table::group_table(int me, int n) : me_(me) {
+group_table::group_table(int me, int n) : me_(me), latest_id_(first_id) {
   std::vector<int> all(static_cast<size_t>(n));
   std::iota(all.begin(), all.end(), 0);
-  groups_.push_back(make_group(std::move(all), me));
+  the_world_ = (groups_[first_id] = make_group(std::move(all), me)).get();
   world_.id = first_id;
   comms_ = find_communicators();  // tells the user now what is missing
   if (usable_communicators() != nullptr) comms_->of_world(&world_.comm_ptr);
@@ -51,8 +52,8 @@ const communicators* group_table::usable_communicators() {
 const group* group_table::find(const ARMCI_Group* g) {
   if (g == nullptr) return nullptr;
   const std::lock_guard guard(mutex_);
-  const auto index = static_cast<uint32_t>(g->id - first_id);
-  return index < groups_.size() ? groups_[index].get() : nullptr;
+  const auto found = groups_.find(g->id);
+  return found != groups_.end() ? found->second.get() : nullptr;
 }
 
 void group_table::make(std::vector<int> members, ARMCI_Group* out) {
@@ -68,11 +69,10 @@ void group_table::make(std::vector<int> members, ARMCI_Group* out) {
     comms->of_members(&made.comm_ptr, g->members.data(), g->size());
     guard.lock();
   }
-  size_t index = 1;
-  while (index < groups_.size() && groups_[index] != nullptr) ++index;
-  if (index == groups_.size()) groups_.emplace_back();
-  groups_[index] = std::move(g);
-  made.id = first_id + static_cast<int>(index);
+  do latest_id_ = latest_id_ < INT_MAX ? latest_id_ + 1 : first_id + 1;
+  while (groups_.count(latest_id_) != 0);
+  made.id = latest_id_;
+  groups_[made.id] = std::move(g);
   *out = made;
 }
 
@@ -82,9 +82,10 @@ void group_table::release(ARMCI_Group* g) {
   const communicators* comms = nullptr;
   {
     const std::lock_guard guard(mutex_);
-    const auto index = static_cast<uint32_t>(g->id - first_id);
-    if (index >= groups_.size() || groups_[index] == nullptr) return;
-    ended = std::move(groups_[index]);
+    const auto found = groups_.find(g->id);
+    if (found == groups_.end()) return;
+    ended = std::move(found->second);
+    groups_.erase(found);
     if (default_.id == g->id) default_ = world_;
     comms = usable_communicators();
   }

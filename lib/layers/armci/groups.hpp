@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -39,12 +39,13 @@ struct communicators {
   bool (*is_usable)();
 };
 
-/// Thread-safe.
+/// Ids are not reused: the program may have copies of a variable whose group was freed, which must not mean another
+/// group. Thread-safe.
 class group_table {
  public:
   group_table(int me, int n);
 
-  const group& world() const { return *groups_.front(); }
+  const group& world() const { return *the_world_; }
   /// Of the program's variable; null if it is none of ours.
   const group* find(const ARMCI_Group* g);
   /// `members` are ranks of the world. Collective among them if MPI is initialised.
@@ -60,10 +61,12 @@ class group_table {
   const communicators* usable_communicators();
 
   const int me_;
+  const group* the_world_;  // owned by groups_
   std::mutex mutex_;
-  const communicators* comms_ = nullptr;       // under mutex_; null: no MPI was found yet
-  std::deque<std::unique_ptr<group>> groups_;  // by id - first_id; under mutex_
-  ARMCI_Group world_{}, default_{};            // under mutex_
+  const communicators* comms_ = nullptr;          // under mutex_; null: no MPI was found yet
+  std::map<int, std::unique_ptr<group>> groups_;  // by id; under mutex_
+  int latest_id_;                                 // the latest; under mutex_
+  ARMCI_Group world_{}, default_{};               // under mutex_
 };
 
 /// The plug-in's functions if an MPI is initialised in this process; else null. Says so if it is missing.

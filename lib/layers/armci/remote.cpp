@@ -227,12 +227,21 @@ void remote::wait(request_state& state, int proc) {
                            "last fence had addresses beyond memory of ARMCI_Malloc");
 }
 
+int remote::take_failure(request_state process::*of) {
+  int failure = 0;
+  for (int r = 0; r < link_.size(); ++r)
+    if (const int its = (procs_[r].*of).failure.exchange(0, std::memory_order_relaxed); its != 0) failure = its;
+  return failure;
+}
+
 int remote::wait_for_all(int proc) {
   int failure = 0;
   for (request_state* const state :
        {proc < 0 ? &all_gets_ : &procs_[proc].gets, proc < 0 ? &all_direct_puts_ : &procs_[proc].direct_puts}) {
     link_.wait(-1, [&] { return state->pending.load(std::memory_order_acquire) == 0; });
-    if (const int its = state->failure.exchange(0, std::memory_order_relaxed); its != 0) failure = its;
+    int its = state->failure.exchange(0, std::memory_order_relaxed);
+    if (proc < 0 && its != 0) its = take_failure(state == &all_gets_ ? &process::gets : &process::direct_puts);
+    if (its != 0) failure = its;
   }
   return failure;
 }

@@ -109,6 +109,9 @@ class remote {
   /// Waits if too many bytes of gets are under way from a process.
   void limit(int proc, size_t bytes);
   void begin_fence(int proc, request_state& state);
+  /// Resets the failures of all processes' operations. Returns one of them, or 0: then a wait for one process has
+  /// reported them.
+  int take_failure(request_state process::*of);
   /// Waits for acknowledgements, and for direct puts.
   void wait_for_puts(int proc);
 

@@ -179,8 +179,7 @@ void call::unref() {
   is_answered_.store(false, std::memory_order_relaxed);
   is_accepted_ = false;
   is_left_ = false;
-  context = nullptr;
-  callback = nullptr;
+  leave();
   owner.calls.put(this);
 }
 

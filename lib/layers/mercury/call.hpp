@@ -44,7 +44,24 @@ class call : public object<0x6d756861> {
   /// Returns whether the program or an operation of the network holds a reference.
   bool is_used() const { return refs_.load(std::memory_order_acquire) != 0; }
   /// Makes functions refuse the handle, which the program has not freed although HG is finalized.
-  void invalidate() { set_alive(false); }
+  void invalidate() {
+    set_alive(false);
+    if (context != nullptr) context->abandon();
+    context = nullptr;
+  }
+  /// Sets the context whose completion queue gets the end of the answer. The context must not end before leave().
+  void enter(callback_context* c) {
+    leave();
+    context = c;
+    c->answers.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// Called when the callback has run, or will not run.
+  void leave() {
+    if (context == nullptr) return;
+    context->answers.fetch_sub(1, std::memory_order_release);
+    context = nullptr;
+    callback = nullptr;
+  }
 
   char* output() { return output_.get() + sizeof(response_header); }
   size_t output_size() const;

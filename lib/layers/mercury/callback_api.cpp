@@ -35,6 +35,7 @@ void run(const completion& done) {
     info = {c.argument, done.result, HG_CB_RESPOND, {}};
     info.info.respond.handle = &c;
     if (c.callback != nullptr) c.callback(&info);
+    c.leave();
     c.unref();
   }
 }
@@ -54,8 +55,13 @@ hg_context_t* HG_Context_create() {
 hg_return_t HG_Context_destroy(hg_context_t* context) {
   callback_context* c = context_of(__func__, context);
   if (c == nullptr) return HG_FAIL;
-  if (const uint32_t n = c->handles.load(std::memory_order_acquire); n != 0 || !c->completed.is_empty())
-    return fail(HG_FAIL, __func__, "%u handles of the context exist: destroy them, and trigger what has completed", n);
+  const uint32_t handles = c->handles.load(std::memory_order_acquire);
+  const uint32_t answers = c->answers.load(std::memory_order_acquire);
+  if (handles != 0 || answers != 0 || !c->completed.is_empty())
+    return fail(HG_FAIL, __func__,
+                "%u handles of the context exist, and callbacks of %u answers have not run: destroy the handles, and "
+                "trigger what has completed",
+                handles, answers);
   delete c;
   return HG_SUCCESS;
 }
@@ -133,8 +139,9 @@ hg_return_t HG_Respond(hg_handle_t handle, hg_context_t* context, hg_cb_t callba
   if (c == nullptr) return HG_FAIL;
   if (c->is_answered()) return fail(HG_FAIL, __func__, "the call has been answered already");
   if (callback != nullptr) {
-    c->context = context_of(__func__, context);
-    if (c->context == nullptr) return HG_FAIL;
+    callback_context* const queue = context_of(__func__, context);
+    if (queue == nullptr) return HG_FAIL;
+    c->enter(queue);
     c->callback = callback;
     c->argument = arg;
   }

@@ -42,6 +42,12 @@ class completion_queue {
     if (first_ == nullptr) is_empty_.store(true, std::memory_order_release);
     return true;
   }
+  /// Forgets all entries: HG_Finalize() has abandoned their requests and calls.
+  void clear() {
+    std::lock_guard guard(lock_);
+    first_ = nullptr;
+    is_empty_.store(true, std::memory_order_release);
+  }
   bool is_empty() const { return is_empty_.load(std::memory_order_acquire); }
 
  private:
@@ -56,6 +62,15 @@ class completion_queue {
 struct callback_context : hg_context, object<0x6d756378> {
   completion_queue completed;
   std::atomic<uint32_t> handles{0};  // existing handles that HG_Create() has created with this context
+  std::atomic<uint32_t> answers{0};  // of HG_Respond(), whose callbacks have not run
+
+  /// Drops what refers to requests and calls that HG_Finalize() has abandoned, so that the program can destroy the
+  /// context.
+  void abandon() {
+    completed.clear();
+    handles.store(0, std::memory_order_relaxed);
+    answers.store(0, std::memory_order_relaxed);
+  }
 };
 
 }  // namespace mercury

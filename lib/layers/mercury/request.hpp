@@ -61,7 +61,11 @@ class request : public object<0x6d757271> {
   bool is_local() const { return is_local_; }
 
   /// Makes functions refuse the handle, which the program has not freed although HG is finalized.
-  void invalidate() { set_alive(false); }
+  void invalidate() {
+    set_alive(false);
+    if (context != nullptr) context->abandon();
+    context = nullptr;
+  }
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   /// Releases a reference. The last release returns the request to its pool.
   void unref();

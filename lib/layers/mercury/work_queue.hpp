@@ -37,6 +37,32 @@ class work_queue {
     if (t != nullptr) first_.store(t->next, std::memory_order_release);
     return t;
   }
+  /// Removes the oldest object for which is_wanted() is true. Looks at all until it finds one.
+  template <class F>
+  T* pop_if(F is_wanted) {
+    if (is_empty()) return nullptr;
+    std::lock_guard guard(lock_);
+    T* before = nullptr;
+    for (T* t = first_.load(std::memory_order_relaxed); t != nullptr; before = t, t = t->next) {
+      if (!is_wanted(*t)) continue;
+      if (before == nullptr)
+        first_.store(t->next, std::memory_order_release);
+      else
+        before->next = t->next;
+      if (last_ == t) last_ = before;
+      return t;
+    }
+    return nullptr;
+  }
+  /// Whether is_wanted() is true for any object.
+  template <class F>
+  bool has(F is_wanted) {
+    if (is_empty()) return false;
+    std::lock_guard guard(lock_);
+    for (T* t = first_.load(std::memory_order_relaxed); t != nullptr; t = t->next)
+      if (is_wanted(*t)) return true;
+    return false;
+  }
   /// Calls only: `peer` has left. Its calls are still executed, as it may not have waited for their answers. But if
   /// there are more than most_departed calls of peers that have left, or arguments were fetched, removes those of this
   /// peer, so that processes which come and go without end need bounded memory. Returns a list of what was removed.

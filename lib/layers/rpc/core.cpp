@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <random>
 
 #include "lib/layers/mercury/functions.hpp"
@@ -15,11 +16,17 @@ namespace {
 
 constexpr int64_t drain_ns = 10'000'000'000;  // a peer that neither reads nor disconnects must not block close()
 
-/// The engine whose background thread or pool thread this is, and how many functions are nested on its stack.
+/// A function or continuation that a thread executes. On the thread's stack.
+struct execution {
+  const engine_core* engine;
+  const execution* outer;
+};
+/// The engine whose background thread or pool thread this is, and the functions that are nested on its stack.
 struct this_thread {
   const engine_core* works_for = nullptr;
-  const engine_core* executes = nullptr;  // the engine of the innermost function
+  bool is_of_pool = false;
   int depth = 0;
+  const execution* innermost = nullptr;
 };
 constinit thread_local this_thread current __attribute__((tls_model("initial-exec")));
 /// A function that waits for a call executes other functions meanwhile. This bounds the nesting, and so the stack.
@@ -75,6 +82,7 @@ engine_core::engine_core(const std::string& url, const options& o)
   NA_Addr_self(na_, &self);
   NA_Addr_to_string(na_, text, sizeof text, self);
   NA_Addr_free(na_, self);
+  self_ = self;  // an address owns no memory
   url_ = text;
 }
 
@@ -82,17 +90,23 @@ void engine_core::start() {
   if (pool_ > 0)
     workers_ = std::make_unique<workers>(pool_, [this](incoming* in) {
       current.works_for = this;
+      current.is_of_pool = true;
       execute(in);
     });
   NA_Direct_open(na_, context(), this);
   if (!has_background_) return;
-  background_ = std::thread([this] {
+  background_ = start_thread([this] {
     current.works_for = this;
-    run();
+    try {
+      const entry use(*this);
+      wait(no_limit, [this] { return is_closed(); });
+    } catch (const invalid_argument_error&) {  // the engine was closed before this thread began
+    }
   });
 }
 
-engine_core::~engine_core() { close(); }
+// Not close(): the last owner of a closed engine, e.g. a future, may be freed in a function of another one.
+engine_core::~engine_core() { shut_down(); }
 
 void engine_core::throw_closed() {
   throw invalid_argument_error("rpc: the engine was closed: nothing can be called by it, or executed");
@@ -101,51 +115,82 @@ void engine_core::throw_closed() {
 void engine_core::run() {
   try {
     const entry use(*this);
-    wait(
-        no_limit, [this] { return stops_.load(std::memory_order_acquire) || is_closed(); }, current.depth < deepest);
-  } catch (const invalid_argument_error&) {  // the engine was closed before this thread began
+    uint32_t round = 0;
+    if (!gate_.enter(&round)) return;
+    wait(no_limit, [&] { return gate_.is_ended(round) || is_closed(); });
+    gate_.leave(round);
+  } catch (const invalid_argument_error&) {  // the engine was closed before
   }
-  stops_.store(false, std::memory_order_relaxed);
 }
 
-bool engine_core::executes_here() const {
-  return (!has_background_ || current.works_for == this) && current.depth < deepest;
+engine_core::duty engine_core::duty_here() const {
+  duty d;
+  if (current.works_for == this && current.is_of_pool) d.pool = &workers_->waiting();
+  if (has_background_ && current.works_for != this) return d;
+  d.calls = LCI_LIKELY(current.depth < deepest) ? duty::all : duty::own;
+  return d;
 }
 
-bool engine_core::execute_one() {
+template <class F>
+void engine_core::execute_here(F f) {
+  this_thread& here = current;
+  const execution mine{this, here.innermost};
+  here.innermost = &mine;
+  ++here.depth;
+  f();
+  --here.depth;
+  here.innermost = mine.outer;
+}
+
+void engine_core::run_continuation(continuation* c) {
+  execute_here([c] { c->run(c); });
+}
+
+void engine_core::execute(incoming* in) {
+  execute_here([in] { in->called->run->execute(in); });
+}
+
+bool engine_core::has_own_call(const duty& d) {
+  const auto is_own = [this](const incoming& in) { return in.source == self_; };
+  return arrived_.has(is_own) || unread_.has(is_own) || (d.pool != nullptr && d.pool->has(is_own));
+}
+
+bool engine_core::execute_one(const duty& d) {
   if (continuation* const c = ready_.pop(); c != nullptr) {
-    c->run(c);
+    run_continuation(c);
     return true;
   }
-  if (incoming* const in = arrived_.pop(); in != nullptr) {
-    execute(in);
+  const auto next_of = [&](work_queue<incoming>& queue) {
+    if (LCI_LIKELY(d.calls == duty::all)) return queue.pop();
+    return queue.pop_if([this](const incoming& in) { return in.source == self_; });
+  };
+  incoming* ready = next_of(arrived_);
+  if (ready == nullptr && d.pool != nullptr) ready = next_of(*d.pool);
+  if (ready != nullptr) {
+    execute(ready);
     return true;
   }
-  incoming* const in = unread_.pop();
+  incoming* const in = next_of(unread_);
   if (in == nullptr) return false;
   if (!in->accept()) return true;
   in->called->place == where::pool ? arrived(in) : execute(in);
   return true;
 }
 
-void engine_core::execute(incoming* in) {
-  this_thread& here = current;
-  const engine_core* const outer = here.executes;
-  here.executes = this;
-  ++here.depth;
-  in->called->run->execute(in);
-  --here.depth;
-  here.executes = outer;
+bool engine_core::is_executing_here() const {
+  return current.innermost != nullptr && current.innermost->engine == this;
 }
 
-bool engine_core::is_executing_here() const { return current.executes == this; }
+bool engine_core::is_on_stack() const {
+  if (current.works_for == this) return true;
+  for (const execution* e = current.innermost; e != nullptr; e = e->outer)
+    if (e->engine == this) return true;
+  return false;
+}
 
 void engine_core::arrived(incoming* in) {
-  if (in->called->place == where::pool && workers_ != nullptr) {
-    workers_->push(in);
-  } else {
-    arrived_.push(in);
-  }
+  if (in->called->place != where::pool || workers_ == nullptr) return arrived_.push(in);
+  if (workers_->push(in)) wake();
 }
 
 const remote_function& engine_core::declare(const std::string& name, const signature_text& signature) {
@@ -226,10 +271,12 @@ void engine_core::expire_timers() {
 
 bool engine_core::progress(int64_t ns) {
   const auto has_any = [this] { return has_work(); };
-  wait(ns, has_any, false);
+  wait(ns, has_any, {});
+  duty all = duty_here();
+  all.calls = duty::all;
   constexpr int at_once = 64;
   int n = 0;
-  while (n < at_once && execute_one()) ++n;
+  while (n < at_once && execute_one(all)) ++n;
   return n > 0;
 }
 
@@ -253,7 +300,7 @@ bool engine_core::drain(int64_t ns) {
   const int64_t end = now_ns() + ns;
   for (;;) {
     refuse_arrived();
-    while (continuation* const c = ready_.pop()) c->run(c);
+    while (continuation* const c = ready_.pop()) run_continuation(c);
     for_each_call([](outgoing& c) { c.detach(); });
     const auto is_quiet = [this] { return operations.load(std::memory_order_acquire) == 0; };
     if (lane_->wait(1, is_quiet) && !has_work()) return true;
@@ -262,8 +309,20 @@ bool engine_core::drain(int64_t ns) {
 }
 
 void engine_core::close() {
-  if (current.works_for == this || current.depth > 0)
-    throw invalid_argument_error("rpc::engine::close: called in a function that an engine executes");
+  if (is_on_stack()) throw invalid_argument_error("rpc::engine::close: called in a function that the engine executes");
+  shut_down();
+}
+
+void engine_core::close_later() {
+  try {
+    start_thread([core = shared_from_this()] { core->shut_down(); }).detach();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "rpc::engine: it can't end: %s\n", e.what());
+    static_cast<void>(new std::shared_ptr(shared_from_this()));  // the function still uses it
+  }
+}
+
+void engine_core::shut_down() {
   {
     std::lock_guard guard(close_lock_);
     if (closed_) return;
@@ -291,7 +350,7 @@ void engine_core::end() {
   if (workers_ != nullptr) workers_->stop();  // not freed, as a peer may leave meanwhile
   const bool is_quiet = drain(drain_ns);
   NA_Direct_close(na_);
-  while (continuation* const c = ready_.pop()) c->run(c);
+  while (continuation* const c = ready_.pop()) run_continuation(c);
   // After this store no thread begins to use the network.
   detached_.store(true, std::memory_order_seq_cst);
   users_.order_end();

@@ -24,6 +24,7 @@
 #include "lib/layers/na/direct.hpp"
 #include "lib/layers/rpc/incoming.hpp"
 #include "lib/layers/rpc/outgoing.hpp"
+#include "lib/layers/rpc/run_gate.hpp"
 #include "lib/layers/rpc/work.hpp"
 
 namespace lci::rpc::detail {
@@ -49,7 +50,10 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
 
   /// Starts the threads. Not done by the constructor, as they need a shared_ptr to this object.
   void start();
+  /// Throws lci::invalid_argument_error if the calling thread executes a function of this engine.
   void close();
+  /// Closes the engine in a thread of its own when the functions that it executes have returned.
+  void close_later();
   bool is_closed() const { return closing_.load(std::memory_order_acquire); }
 
   /// A scope in which the calling thread may use the network. The constructor throws lci::invalid_argument_error once
@@ -84,20 +88,27 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   /// Whether the network exists. Valid between enter() and leave().
   bool has_network() const { return !detached_.load(std::memory_order_seq_cst); }
 
-  /// Waits until done() is true; executes functions meanwhile if executes_here(). Returns promptly if done() becomes
-  /// true in a callback of the network or in a function that this engine executes, otherwise within 100 ms.
+  /// What a thread executes while it waits.
+  struct duty {
+    /// `own`: only calls of this process to itself, and continuations. Without these, functions that call themselves
+    /// would wait for ever at the deepest nesting.
+    enum { none, own, all } calls = none;
+    work_queue<incoming>* pool = nullptr;  // for a thread of the pool: the calls for such threads
+  };
+  /// Waits until done() is true; meanwhile executes what duty_here() says. Returns promptly if done() becomes true in a
+  /// callback of the network or in a function that this engine executes, otherwise within 100 ms.
   template <class Done>
   bool wait(int64_t limit_ns, Done done) {
-    return wait(limit_ns, done, executes_here());
+    return wait(limit_ns, done, duty_here());
   }
   template <class Done>
-  bool wait(int64_t limit_ns, Done done, bool executes);
+  bool wait(int64_t limit_ns, Done done, const duty& d);
   /// Waits up to `ns` nanoseconds for functions to execute, and executes some. Returns whether there were any.
   bool progress(int64_t ns);
   /// Executes at most one function or continuation. Returns whether there was one.
-  bool execute_one();
+  bool execute_one(const duty& d);
   void run();
-  void stop() { stops_.store(true, std::memory_order_release); }
+  void stop() { gate_.stop(); }
 
   const remote_function& declare(const std::string& name, const signature_text& signature);
   void define(const std::string& name, const signature_text& signature, std::unique_ptr<handler> h, where w);
@@ -155,15 +166,27 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
   void on_departure(na_addr_t peer) override;
   [[noreturn]] LCI_COLD static void throw_closed();
-  /// Whether the calling thread executes functions while it waits.
-  bool executes_here() const;
+  duty duty_here() const;
+  /// Whether a call of this process to itself can be executed.
+  LCI_COLD bool has_own_call(const duty& d);
+  bool has_work(const duty& d) {
+    if (d.calls == duty::none) return false;
+    if (LCI_UNLIKELY(d.calls == duty::own)) return !ready_.is_empty() || has_own_call(d);
+    return has_work() || (d.pool != nullptr && !d.pool->is_empty());
+  }
+  /// Whether the calling thread executes a function of this engine, perhaps below functions of other engines.
+  bool is_on_stack() const;
   bool has_timers() const { return next_timer_.load(std::memory_order_relaxed) != INT64_MAX; }
   int64_t until_timer(int64_t ns);
   void expire_timers();
   void execute(incoming* in);
+  void run_continuation(continuation* c);
+  template <class F>
+  void execute_here(F f);
+  void shut_down();
   /// Decodes the headers of arrived calls and queues them for the threads of the pool; for threads that execute none.
   void read_calls();
-  /// Ends calls, threads and the network. Called once, by close().
+  /// Ends calls, threads and the network. Called once, by shut_down().
   void end();
   bool drain(int64_t ns);
   void refuse_arrived();
@@ -174,6 +197,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   na_class_t* na_ = nullptr;
   std::shared_ptr<mercury::lane> lane_;
   std::string url_;
+  na_addr_t self_ = NA_ADDR_NULL;
   const uint64_t first_cookie_;
   lci::mpmc_array<outgoing*> by_number_;  // calls
 
@@ -182,7 +206,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   std::mutex close_lock_;
   bool closed_ = false;
   std::atomic<bool> detached_{false};  // close() is about to finalize the network
-  std::atomic<bool> stops_{false};
+  run_gate gate_;
 
   lci::spinlock functions_lock_;                                 // guards defining and declaring
   std::array<std::atomic<const local_function*>, 256> by_id_{};  // a hash table
@@ -232,25 +256,26 @@ class answer_scope {
 };
 
 template <class Done>
-bool engine_core::wait(int64_t limit_ns, Done done, bool executes) {
+bool engine_core::wait(int64_t limit_ns, Done done, const duty& d) {
   // Some events come without a callback of the network, so a sleep ends at least this often.
   constexpr int64_t slice_ns = 100'000'000;
   constexpr int most_between_polls = 64;  // functions
   if (done()) return true;
-  const bool reads = !executes && pool_ > 0;
+  const bool reads = d.calls == duty::none && pool_ > 0;
+  const workers::nested here(d.pool != nullptr ? workers_.get() : nullptr);
   const int64_t end = limit_ns > 0 ? now_ns() + limit_ns : INT64_MAX;
   for (;;) {
     int64_t sleep = limit_ns == 0 ? 0 : slice_ns;
     if (limit_ns > 0) sleep = std::min(sleep, std::max<int64_t>(end - now_ns(), 0));
     sleep = until_timer(sleep);
     mercury::deadline limit(static_cast<unsigned>((sleep + 999'999) / 1'000'000));
-    lane_->wait(limit, [&] { return done() || (executes && has_work()) || (reads && !unread_.is_empty()); });
+    lane_->wait(limit, [&] { return done() || has_work(d) || (reads && !unread_.is_empty()); });
     if (LCI_UNLIKELY(has_timers())) expire_timers();
     if (done()) return true;
     if (reads) read_calls();
-    if (executes && execute_one()) {
+    if (d.calls != duty::none && execute_one(d)) {
       for (int n = 1; !done(); ++n)
-        if (limit_ns == 0 || n == most_between_polls || has_timers() || !execute_one()) break;
+        if (limit_ns == 0 || n == most_between_polls || has_timers() || !execute_one(d)) break;
       if (done()) return true;
       if (limit_ns == 0) return false;
       continue;

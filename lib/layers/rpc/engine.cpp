@@ -57,11 +57,9 @@ engine::engine(const std::string& url, const options& o) : core_(std::make_share
 engine::~engine() {
   try {
     close();
-  } catch (const invalid_argument_error& e) {
-    // The engine is destroyed by a function that it executes. The destructor can't return without freeing the memory
-    // that this function still uses, and can't wait for it.
-    std::fprintf(stderr, "%s\n", e.what());
-    std::abort();
+  } catch (const invalid_argument_error&) {
+    // The engine is destroyed by a function that it executes, for which the destructor can't wait.
+    core_->close_later();
   }
 }
 
@@ -111,13 +109,17 @@ bulk engine::expose(const iovec* pieces, size_t count, access a) const {
   return {detail::region::make_local(core_, std::move(segments), a), 0, size};
 }
 
-void engine::run() const { core_->run(); }
+void engine::run() const {
+  const auto core = core_;  // a function may destroy the engine
+  core->run();
+}
 void engine::stop() const { core_->stop(); }
 void engine::close() { core_->close(); }
 
 bool engine::progress_for(int64_t ns) const {
-  const engine_core::entry use(*core_);
-  return core_->progress(ns);
+  const auto core = core_;
+  const engine_core::entry use(*core);
+  return core->progress(ns);
 }
 
 }  // namespace lci::rpc

@@ -59,6 +59,7 @@ void outgoing::post(writer& arguments, std::unique_ptr<kept> owned) {
       finish(outcome::no_memory);
       return;
     }
+    if (LCI_UNLIKELY(awaited_.load(std::memory_order_acquire) == 0)) return;  // expose() has hidden the arguments
   }
   mercury::seal(h, request_.get());
   const size_t size = sizeof h + h.payload;
@@ -113,19 +114,25 @@ bool outgoing::expose(writer& w, request_header& h) {
   }
   add(encoded + at, w.used() - at);
   na_class_t* const na = owner.na();
-  if (NA_Mem_handle_create_segments(na, segments.data(), segments.size(), NA_MEM_READ_ONLY, &exposed_) != NA_SUCCESS) {
-    exposed_ = NA_MEM_HANDLE_NULL;
+  na_mem_handle_t made = NA_MEM_HANDLE_NULL;
+  if (NA_Mem_handle_create_segments(na, segments.data(), segments.size(), NA_MEM_READ_ONLY, &made) != NA_SUCCESS)
+    return false;
+  const mercury::elsewhere_header where{total, check};
+  const size_t size = NA_Mem_register(na, made) == NA_SUCCESS ? NA_Mem_handle_get_serialize_size(na, made) : 0;
+  char* const payload = room().data;
+  if (size == 0 || size > request_room_ - sizeof where ||
+      NA_Mem_handle_serialize(na, payload + sizeof where, size, made) != NA_SUCCESS) {
+    NA_Mem_handle_free(na, made);
     return false;
   }
-  if (NA_Mem_register(na, exposed_) != NA_SUCCESS) return false;
-  const mercury::elsewhere_header where{total, check};
-  const size_t size = NA_Mem_handle_get_serialize_size(na, exposed_);
-  if (size == 0 || size > request_room_ - sizeof where) return false;
-  char* const payload = room().data;
   std::memcpy(payload, &where, sizeof where);
-  if (NA_Mem_handle_serialize(na, payload + sizeof where, size, exposed_) != NA_SUCCESS) return false;
   h.flags |= mercury::arguments_are_elsewhere;
   h.payload = static_cast<uint16_t>(sizeof where + size);
+  // Another thread may have ended the call already, at its deadline or as the engine closes. Either it has released the
+  // lock before, so that this thread sees the end, or it will hide the arguments.
+  const std::lock_guard guard(send_lock_);
+  exposed_ = made;
+  if (LCI_UNLIKELY(awaited_.load(std::memory_order_acquire) == 0)) hide_arguments();
   return true;
 }
 

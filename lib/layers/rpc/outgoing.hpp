@@ -134,7 +134,7 @@ class outgoing final : public call {
   // Arguments that do not fit in a message.
   std::unique_ptr<char[]> extra_;
   std::unique_ptr<kept> owned_;
-  na_mem_handle_t exposed_ = NA_MEM_HANDLE_NULL;
+  na_mem_handle_t exposed_ = NA_MEM_HANDLE_NULL;  // under send_lock_ until the last reference is released
   // Of a transfer.
   std::shared_ptr<region> remote_, local_;
 
@@ -145,7 +145,7 @@ class outgoing final : public call {
   std::unique_ptr<char[]> parts_;
   size_t parts_left_ = 0;
 
-  lci::spinlock send_lock_;  // guards the next two
+  lci::spinlock send_lock_;  // guards exposed_ and the next two
   na_op_id_t queued_ = NA_OP_ID_NULL;
   bool is_queued_ = false;  // NA has queued the send
 

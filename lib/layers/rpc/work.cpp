@@ -1,11 +1,28 @@
 #include "lib/layers/rpc/work.hpp"
 
+#include <string>
+#include <system_error>
+#include <utility>
+
 #include "lib/layers/rpc/incoming.hpp"
 
 namespace lci::rpc::detail {
 
+std::thread start_thread(std::function<void()> f) {
+  try {
+    return std::thread(std::move(f));
+  } catch (const std::system_error& e) {
+    throw resource_error(std::string("rpc::engine: the system has no further thread: ") + e.what());
+  }
+}
+
 workers::workers(int n, std::function<void(incoming*)> execute) : execute_(std::move(execute)) {
-  for (int i = 0; i < n; ++i) threads_.emplace_back([this] { run(); });
+  try {
+    for (int i = 0; i < n; ++i) threads_.push_back(start_thread([this] { run(); }));
+  } catch (...) {
+    stop();  // a thread that is not joined must not be destroyed
+    throw;
+  }
 }
 
 void workers::stop() {
@@ -18,12 +35,14 @@ void workers::stop() {
   threads_.clear();
 }
 
-void workers::push(incoming* in) {
+bool workers::push(incoming* in) {
   {
     std::lock_guard guard(lock_);
     waiting_.push(in);
   }
   changed_.notify_one();
+  // A read-modify-write, so that this thread sees the nested one, or that one sees the call.
+  return nested_.fetch_add(0, std::memory_order_acq_rel) != 0;
 }
 
 void workers::run() {

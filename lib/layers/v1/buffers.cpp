@@ -3,38 +3,80 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <new>
 
 #include "lib/base/insist_on_memory.hpp"
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
+#include "lib/layers/v1/packet_reserve.hpp"
 
 using namespace v1;
 
+packet_reserve::packet_reserve(size_t npackets) : size_(std::clamp<size_t>(npackets / 8, 1, most)) {
+  missing_.store(size_, std::memory_order_relaxed);
+}
+
+void packet_reserve::fill() {
+  std::lock_guard guard(lock_);
+  size_t missing = missing_.load(std::memory_order_relaxed);
+  while (missing > 0) {
+    void* const packet = take_packet();
+    if (packet == nullptr) break;
+    packets_[size_ - missing--] = packet;
+  }
+  missing_.store(missing, std::memory_order_relaxed);
+}
+
+void* packet_reserve::take() {
+  std::lock_guard guard(lock_);
+  const size_t missing = missing_.load(std::memory_order_relaxed);
+  if (missing == size_) return nullptr;
+  missing_.store(missing + 1, std::memory_order_relaxed);
+  return packets_[size_ - missing - 1];
+}
+
 void* v1::take_packet() { return lci::get_upacket_x().packet_pool(the_world().packets)(); }
+
+void* v1::take_packet_to_send() {
+  void* const packet = take_packet();
+  return LCI_LIKELY(packet != nullptr) ? packet : the_world().reserve->take();
+}
+
+void* v1::take_packet_to_receive() {
+  packet_reserve& reserve = *the_world().reserve;
+  if (LCI_UNLIKELY(reserve.is_incomplete())) reserve.fill();
+  return take_packet();
+}
+
+LCI_error_t v1::refused() {
+  if (void* const packet = the_world().reserve->take()) give_back_packet(packet);
+  return LCI_ERR_RETRY;
+}
 
 void v1::give_back_packet(void* address) { lci::put_upacket_x(address).runtime(the_world().runtime)(); }
 
 bool v1::is_packet(const void* address) { return lci::is_upacket_x(address).runtime(the_world().runtime)(); }
 
 LCI_mbuffer_t v1::make_medium(size_t size) {
-  void* memory = take_packet();
-  if (LCI_UNLIKELY(memory == nullptr)) {
-    memory = lci::insist_on_memory([] {
-      void* const ordinary =
-          std::malloc(static_cast<size_t>(LCI_MEDIUM_SIZE));  // all of a medium buffer is its owner's
-      if (ordinary == nullptr) throw std::bad_alloc();
-      return ordinary;
-    });
-    record_allocated(memory);
-  }
-  return {memory, size};
+  void* const packet = take_packet();
+  return {LCI_LIKELY(packet != nullptr) ? packet : ordinary_medium(), size};
+}
+
+void* v1::ordinary_medium() {
+  void* const memory = lci::insist_on_memory([] {
+    void* const ordinary = std::malloc(static_cast<size_t>(LCI_MEDIUM_SIZE));  // all of a medium buffer is its owner's
+    if (ordinary == nullptr) throw std::bad_alloc();
+    return ordinary;
+  });
+  record_allocated(memory);
+  return memory;
 }
 
 LCI_error_t LCI_mbuffer_alloc(LCI_device_t device, LCI_mbuffer_t* mbuffer) {
   return guarded("LCI_mbuffer_alloc", [&] {
     if (checking()) check_buffer_call(device, mbuffer);
-    void* packet = take_packet();
+    void* packet = take_packet_to_send();
     if (packet == nullptr) return LCI_ERR_RETRY;
     *mbuffer = {packet, static_cast<size_t>(LCI_MEDIUM_SIZE)};
     return LCI_OK;

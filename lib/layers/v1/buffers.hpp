@@ -17,6 +17,14 @@ constexpr size_t packet_slack = 64;
 
 /// A packet; null if there is none.
 void* take_packet();
+/// The same, for a message of this rank: the last packets are from the reserve.
+void* take_packet_to_send();
+/// The same, for a receive that is posted. Null if senders need the packets that are left: then the receive gets
+/// ordinary memory.
+void* take_packet_to_receive();
+/// For a post that the core has refused: returns LCI_ERR_RETRY, and gives the core a packet of the reserve, since the
+/// next attempt may need one.
+[[gnu::cold, gnu::noinline]] LCI_error_t refused();
 /// Takes back a packet, or ordinary memory that has taken the place of one.
 void give_back_packet(void* address);
 /// Whether the address is that of a packet that a post takes over.
@@ -50,7 +58,7 @@ class owned_buffer {
 /// Posts a copy of a medium buffer, in a packet that the post takes over. `post(packet)` returns a code.
 template <class F>
 LCI_error_t post_copy(LCI_mbuffer_t buffer, F post) {
-  void* const packet = take_packet();
+  void* const packet = take_packet_to_send();
   if (packet == nullptr) return LCI_ERR_RETRY;
   if (buffer.length > 0) std::memcpy(packet, buffer.address, buffer.length);
   LCI_error_t code;
@@ -66,6 +74,8 @@ LCI_error_t post_copy(LCI_mbuffer_t buffer, F post) {
 
 /// A buffer for a message that has arrived and must be kept: a packet, or ordinary memory. Throws std::bad_alloc.
 LCI_mbuffer_t make_medium(size_t size);
+/// Ordinary memory that takes the place of a packet. Throws std::bad_alloc.
+void* ordinary_medium();
 
 /// The core's registration of a buffer that is sent from or received into.
 inline lci::mr_t registration_of(LCI_segment_t segment) { return segment != nullptr ? segment->mr : lci::MR_HOST; }

@@ -125,7 +125,7 @@ struct LCIX_collective_s final : lci::comp_impl_t {
                       .matching_engine(the_world().collectives)();
       if (status.is_posted() && !(sends && fails)) return true;
       outstanding_.fetch_sub(1, std::memory_order_relaxed);
-      if (status.is_retry()) return false;
+      if (status.is_retry()) return (void)refused(), false;
       if (!sends && (flag_of(status) != LCI_OK || status.size == 0)) failed_.store(true, std::memory_order_relaxed);
     } catch (const std::exception& e) {
       outstanding_.fetch_sub(1, std::memory_order_relaxed);

@@ -91,6 +91,7 @@ void open(world& w) {
     w.runtime = alloc();
   }
   w.packets = lci::get_default_packet_pool_x().runtime(w.runtime)();
+  w.reserve = std::make_unique<packet_reserve>(static_cast<size_t>(LCI_SERVER_NUM_PKTS));
   LCI_RANK = lci::get_rank_me_x().runtime(w.runtime)();
   LCI_NUM_PROCESSES = lci::get_rank_n_x().runtime(w.runtime)();
   w.ports.open(w.runtime);

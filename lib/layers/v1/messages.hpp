@@ -5,6 +5,7 @@
 
 #include <lci.hpp>
 
+#include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/ids.hpp"
@@ -65,7 +66,7 @@ void deliver_sent(comp& to, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, void*
 
 /// The result of a message that is complete when it was posted.
 LCI_ALWAYS_INLINE inline LCI_error_t sent(const LCI_endpoint_s& ep, const lci::status_t& status) {
-  if (LCI_UNLIKELY(status.is_retry())) return LCI_ERR_RETRY;
+  if (LCI_UNLIKELY(status.is_retry())) return refused();
   count_sent(ep.id);
   return LCI_OK;
 }

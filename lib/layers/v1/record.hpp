@@ -5,6 +5,7 @@
 
 #include <lci.hpp>
 
+#include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/comp.hpp"
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/thread_state.hpp"
@@ -107,7 +108,7 @@ LCI_ALWAYS_INLINE inline LCI_error_t post_recorded(record* r, F post) {
     }
   } unposted{r};
   const lci::status_t status = post();
-  if (LCI_UNLIKELY(status.is_retry())) return LCI_ERR_RETRY;
+  if (LCI_UNLIKELY(status.is_retry())) return refused();
   unposted.r = nullptr;
   if (LCI_UNLIKELY(!status.is_posted())) r->signal(status);
   return LCI_OK;

@@ -289,9 +289,9 @@ LCI_error_t LCI_recvmn(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t co
     require_completion(to);
     const lci::tag_t core_tag = send_tag(*ep, space::mediums, tag);
     const int source = source_of(*ep, rank);
-    void* packet = take_packet();
+    void* packet = take_packet_to_receive();
     // Programs may post more receives than there are packets before they take any message.
-    if (LCI_UNLIKELY(packet == nullptr)) packet = make_medium(static_cast<size_t>(LCI_MEDIUM_SIZE)).address;
+    if (LCI_UNLIKELY(packet == nullptr)) packet = ordinary_medium();
     LCI_error_t code;
     try {
       code = receive_medium(*ep, packet, static_cast<size_t>(LCI_MEDIUM_SIZE), source, core_tag, to, user_context);

@@ -213,28 +213,45 @@ void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const arrive
   count_delivered(ep.id);
 }
 
-/// A posted LCI_recvv(): the completion object of the receive of a `send` step. Owns the packet that the step is
-/// received into. Deletes itself in signal().
+/// What a `send` step is received into: a packet, or ordinary memory if senders need the packets that are left.
+class step_memory {
+ public:
+  step_memory() : packet_(take_packet_to_receive()), ordinary_(nullptr, std::free) {
+    if (LCI_UNLIKELY(packet_ == nullptr)) ordinary_.reset(std::malloc(size()));
+  }
+  static size_t size() { return static_cast<size_t>(LCI_MEDIUM_SIZE) + packet_slack; }
+  void* get() const { return packet_ != nullptr ? packet_ : ordinary_.get(); }
+  /// Not done by the destructor, which frees ordinary memory only: the packets may be gone by then.
+  void give_back() {
+    if (packet_ != nullptr) give_back_packet(packet_);
+    packet_ = nullptr;
+  }
+
+ private:
+  void* packet_;
+  std::unique_ptr<void, void (*)(void*)> ordinary_;
+};
+
+/// A posted LCI_recvv(): the completion object of the receive of a `send` step. Deletes itself in signal().
 class vector_receive final : public unfinished {
  public:
-  vector_receive(LCI_endpoint_s& ep, comp& to, const LCI_iovec_t& given, LCI_tag_t tag, void* packet,
-                 void* user_context)
-      : packet(packet), ep_(ep), to_(to), given_(given), tag_(tag), user_context_(user_context) {}
+  vector_receive(LCI_endpoint_s& ep, comp& to, const LCI_iovec_t& given, LCI_tag_t tag, void* user_context)
+      : ep_(ep), to_(to), given_(given), tag_(tag), user_context_(user_context) {}
 
   void signal(lci::status_t s) override {
     const std::unique_ptr<vector_receive> mine(this);
     end_checked_receive(ep_);
-    struct packet_return {
-      void* packet;
-      ~packet_return() { give_back_packet(packet); }
-    } const guard{packet};
+    struct memory_return {
+      step_memory& memory;
+      ~memory_return() { memory.give_back(); }
+    } const guard{memory};
     arrived_step m;
     if (flag_of(s) == LCI_OK && read(s, m) && m.head.what == step::send)
       return receive(ep_, to_, s.rank, tag_, m, &given_, user_context_);
     lci::insist_on_memory([&] { return new incoming(ep_, to_, s.rank, tag_, user_context_); })->fail_now();
   }
 
-  void* const packet;
+  step_memory memory;
 
  private:
   LCI_endpoint_s& ep_;
@@ -333,23 +350,20 @@ LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t 
     const int source = source_of(*ep, rank);
     comp& to = completion_of(completion);
     if (has_no_buffers(iovec)) require_completion(to);
-    void* packet = take_packet();
-    if (packet == nullptr) return LCI_ERR_RETRY;
-    std::unique_ptr<vector_receive> r;
+    auto r = std::make_unique<vector_receive>(*ep, to, iovec, tag, user_context);
+    if (r->memory.get() == nullptr) return LCI_ERR_RETRY;
     lci::status_t s;
     try {
-      r = std::make_unique<vector_receive>(*ep, to, iovec, tag, packet, user_context);
-      s = lci::post_recv_x(source, packet, static_cast<size_t>(LCI_MEDIUM_SIZE) + packet_slack, core_tag,
-                           lci::comp_t(r.get()))
+      s = lci::post_recv_x(source, r->memory.get(), step_memory::size(), core_tag, lci::comp_t(r.get()))
               .device(ep->core)
               .matching_policy(ep->policy)();
     } catch (...) {
-      give_back_packet(packet);
+      r->memory.give_back();
       throw;
     }
     if (s.is_retry()) {
-      give_back_packet(packet);
-      return LCI_ERR_RETRY;
+      r->memory.give_back();
+      return refused();
     }
     begin_checked_receive(*ep);
     vector_receive* owned = r.release();

@@ -50,7 +50,7 @@ static_assert(sizeof(step_head) - 24 <= packet_slack, "LCI_get_iovec_piggy_back_
 class step_packet {
  public:
   /// Empty if there is no packet.
-  step_packet() : packet_(take_packet()) {}
+  step_packet() : packet_(take_packet_to_send()) {}
   ~step_packet() {
     if (packet_ != nullptr) give_back_packet(packet_);
   }

@@ -79,7 +79,7 @@ LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_he
   }
   if (status.is_retry()) {
     if (issued_vector* mine = the_world().awaited.take(head.id, rank)) mine->withdraw();
-    return LCI_ERR_RETRY;
+    return refused();
   }
   packet.taken();
   count_sent(ep.id);

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "lib/layers/v1/handles.hpp"
 #include "lib/layers/v1/ids.hpp"
 #include "lib/layers/v1/issued.hpp"
+#include "lib/layers/v1/packet_reserve.hpp"
 #include "lib/layers/v1/storage.hpp"
 #include "lib/layers/v1/thread_state.hpp"
 
@@ -83,7 +85,8 @@ namespace v1 {
 /// What the functions share. Allocated by LCI_initialize(), freed by LCI_finalize().
 struct world {
   lci::runtime_t runtime;
-  lci::packet_pool_t packets;          ///< the runtime's
+  lci::packet_pool_t packets;  ///< the runtime's
+  std::unique_ptr<packet_reserve> reserve;
   lci::matching_engine_t pieces;       ///< of the long buffers of iovecs
   lci::matching_engine_t agreement;    ///< of collective functions
   lci::matching_engine_t collectives;  ///< of collective operations (LCIX_*)

@@ -145,6 +145,17 @@ void descriptors() {
   SHOW(pread(fd, nowhere, 10, 0));
   SHOW(write(fd, nowhere, 10));
   SHOW(pwrite(fd, nowhere, 10, 0));
+  char memory[20] = "0123456789";
+  const iovec one_nowhere[] = {{nowhere, 10}, {memory, 4}}, negative[] = {{memory, 5}, {memory, SIZE_MAX}};
+  SHOW(readv(fd, one_nowhere, 2));
+  SHOW(preadv(fd, one_nowhere, 2, 0));
+  SHOW(writev(fd, one_nowhere, 2));
+  SHOW(readv(fd, negative, 2));
+  SHOW(writev(fd, negative, 2));
+  SHOW(pwritev(fd, negative, 2, 0));
+  SHOW(readv(fd, static_cast<const iovec*>(nowhere), 2));
+  SHOW(writev(fd, negative, -1));
+  SHOW(lseek(fd, 0, SEEK_CUR));
   close(fd);
 }
 

@@ -1,7 +1,9 @@
 // Calls with paths and descriptors of remote files that the preloaded library does not forward. Prints the error of
 // each. The argument is the prefix; below it the server has a program `file`, and so has this system.
 #include <aio.h>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <spawn.h>
@@ -13,11 +15,14 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace {
 
@@ -118,6 +123,42 @@ void others(const char* file) {
   close(fd);
 }
 
+void trees(const char* folder) {
+  const auto walk = [](const char* what, const char* where) {
+    std::string path = where;
+    char* const paths[] = {path.data(), nullptr};
+    FTS* const walk = fts_open(paths, FTS_PHYSICAL, nullptr);
+    show(what, walk != nullptr ? 0 : -1);
+    if (walk != nullptr) fts_close(walk);
+  };
+  walk("fts_open", ".");
+  walk("fts_open-absolute", folder);
+  const auto expand = [](const char* what, const std::string& text) {
+    wordexp_t words{};
+    const int code = wordexp(text.c_str(), &words, 0);
+    show(what, code == 0 ? 0 : -1);
+    if (code == 0) wordfree(&words);
+  };
+  setenv("FOLDER", folder, 1);
+  expand("wordexp", "f*");
+  if (chdir("/") != 0) return;
+  expand("wordexp-absolute", std::string(folder) + "/f*");
+  expand("wordexp-variable", "$FOLDER/f*");
+  expand("wordexp-none", std::string(folder) + "/file");
+  if (chdir(folder) != 0) return;
+  using old_mknod = int (*)(int, const char*, mode_t, dev_t*);
+  const auto make_node = reinterpret_cast<old_mknod>(dlsym(RTLD_DEFAULT, "__xmknod"));
+  dev_t device = 0;
+  show("__xmknod", make_node(1, "node", S_IFIFO | 0600, &device));
+  // The linker must not look into the file of this name in the local folder.
+  for (const std::string& path : {std::string("./file"), folder + std::string("/file")}) {
+    const bool is_loaded = dlopen(path.c_str(), RTLD_NOW) != nullptr;
+    const std::string why = is_loaded ? "loaded" : dlerror();
+    const bool is_missing = why.find(folder + std::string("/file/: cannot open shared object file")) == 0;
+    std::printf("dlopen %s\n", is_missing ? "none" : why.c_str());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -129,5 +170,6 @@ int main(int argc, char** argv) {
   programs(file, none);
   sockets(file);
   others(file);
+  trees(argv[1]);
   return 0;
 }

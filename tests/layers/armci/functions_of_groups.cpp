@@ -81,6 +81,15 @@ void groups() {
   for (const char* const op : {"&&", "land", "||", "lor"}) alone(op, -5, 1), alone(op, 0, 0);
   for (const char* const op : {"+", "*", "max", "min", "or", "&", "band", "|", "bor"}) alone(op, -5, -5);
   for (const char* const op : {"absmax", "absmin"}) alone(op, -5, 5);
+  // A copy of a variable whose group was freed means no other group.
+  ARMCI_Group stale = own;
+  ARMCI_Group_free(&own);
+  ARMCI_Group_create(1, &rank_in_default, &own);
+  EXPECT_EQ(ARMCI_Group_rank(&stale, &rank), 1);
+  EXPECT_EQ(ARMCI_Absolute_id(&stale, 0), -1);
+  ARMCI_Group_free(&stale);
+  EXPECT_EQ(ARMCI_Group_rank(&own, &rank), 0);
+  EXPECT_EQ(ARMCI_Absolute_id(&own, 0), me);
   ARMCI_Group_free(&own);
   ARMCI_Group world, split, twin;
   ARMCI_Group_get_world(&world);

@@ -112,6 +112,20 @@ const std::map<std::string, std::function<int(int last)>> waits = {
        const int rc = ARMCI_NbGet(there(p), local, 8, p, nullptr);
        return rc != 0 ? rc : ARMCI_WaitAll();
      }},
+    {"nbget waitproc waitall",
+     [](int p) {
+       const int rc = ARMCI_NbGet(there(p), local, 8, p, nullptr);
+       const int first = rc != 0 ? rc : ARMCI_WaitProc(p);
+       if (rc == 0 && first != 0 && (ARMCI_WaitAll() != 0 || ARMCI_WaitProc(p) != 0)) report("reported again", 9);
+       return first;
+     }},
+    {"nbget waitall waitproc",
+     [](int p) {
+       const int rc = ARMCI_NbGet(there(p), local, 8, p, nullptr);
+       const int first = rc != 0 ? rc : ARMCI_WaitAll();
+       if (rc == 0 && first != 0 && (ARMCI_WaitProc(p) != 0 || ARMCI_WaitAll() != 0)) report("reported again", 9);
+       return first;
+     }},
     {"nbget waitproc",
      [](int p) {
        const int rc = ARMCI_NbGet(there(p), local, 8, p, nullptr);

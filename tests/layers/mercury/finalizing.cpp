@@ -1,4 +1,6 @@
 // HG_Finalize() with handles and requests that the program has not freed.
+#include <mercury_callback.h>
+
 #include "tests/layers/mercury/functions.hpp"
 
 // The handles that are never freed keep their memory.
@@ -111,6 +113,44 @@ void bulk_handle_of_another_process() {
   REQUIRE(owner.wait() == 0);
 }
 
+hg_context_t* the_context = nullptr;
+hg_return_t on_end(const hg_cb_info*) { return HG_SUCCESS; }
+hg_return_t respond(hg_handle_t handle) {
+  number_t out{42};
+  REQUIRE_HG(HG_SUCCESS, HG_Respond(handle, the_context, on_end, nullptr, &out));
+  return HG_Handler_free(handle);
+}
+
+/// Programs may destroy their contexts after HG_Finalize(), although handles of them exist, and callbacks of a call and
+/// of an answer have not run. After a second HG_Init() as well.
+void contexts(const char* url) {
+  for (const bool initializes_again : {false, true}) {
+    na_class_t* na = initialize(url);
+    the_context = HG_Context_create();
+    const hg_id_t id = MERCURY_REGISTER("respond", void, number_t, respond);
+    na_addr_t self = NA_ADDR_NULL;
+    REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
+    hg_handle_t called = HG_HANDLE_NULL, unused = HG_HANDLE_NULL, destroyed = HG_HANDLE_NULL;
+    for (hg_handle_t* const h : {&called, &unused, &destroyed})
+      REQUIRE_HG(HG_SUCCESS, HG_Create(the_context, self, id, h));
+    REQUIRE_HG(HG_SUCCESS, HG_Destroy(destroyed));
+    REQUIRE_HG(HG_SUCCESS, HG_Forward(called, on_end, nullptr, nullptr));
+    hg_status_t status = HG_FALSE;
+    REQUIRE_HG(HG_SUCCESS, HG_Handler_process(1000, &status));
+    REQUIRE(status == HG_TRUE);
+    REQUIRE_HG(HG_FAIL, HG_Context_destroy(the_context));
+    REQUIRE_HG(HG_SUCCESS, HG_Finalize());
+    REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
+    if (initializes_again) na = initialize(url);
+    REQUIRE_HG(HG_FAIL, HG_Destroy(called));
+    REQUIRE_HG(HG_FAIL, HG_Destroy(unused));
+    REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(the_context));
+    if (!initializes_again) continue;
+    REQUIRE_HG(HG_SUCCESS, HG_Finalize());
+    REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
+  }
+}
+
 /// Prints a serialized handle.
 int own() {
   na_class_t* const na = initialize("tcp://127.0.0.1:0");
@@ -138,7 +178,10 @@ int main(int argc, char** argv) {
   for (const char* url : {"self", "tcp://127.0.0.1:0"}) bulk_handles(url);
   bulk_handle_of_another_process();
 
-  for (const char* url : {"self", "tcp://127.0.0.1:0"}) handle_of_an_answered_call(url);
+  for (const char* url : {"self", "tcp://127.0.0.1:0"}) {
+    handle_of_an_answered_call(url);
+    contexts(url);
+  }
   handle_of_an_unanswered_call("tcp://127.0.0.1:0");
   return 0;
 }

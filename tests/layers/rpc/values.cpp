@@ -174,6 +174,22 @@ TEST_CASE("a recursive value is encoded") {
   CHECK(text<void(tree)>::of() == "void({int32, list<{...}>})");
 }
 
+TEST_CASE("a message can't exhaust the stack by a recursive value") {
+  const auto chain = [](int depth) {
+    std::string bytes;
+    for (int i = 1; i <= depth; ++i) bytes += encoded(i) + encoded(uint64_t{i < depth});
+    return bytes;
+  };
+  const std::string allowed = chain(rpc::reader::deepest), longer = chain(rpc::reader::deepest + 1);
+  rpc::reader r(allowed.data(), allowed.size(), {});
+  const tree t = rpc::codec<tree>::read(r);
+  CHECK(encoded(t) == allowed);
+  for (const std::string& bytes : {longer, chain(2'000'000)}) {
+    rpc::reader too_deep(bytes.data(), bytes.size(), {});
+    CHECK_THROWS_AS(rpc::codec<tree>::read(too_deep), rpc::message_error);
+  }
+}
+
 TEST_CASE("signatures contain the names of encoded types") {
   CHECK(text<int(const std::string&, int)>::of() == "int32(string, int32)");
   CHECK(text<void()>::of() == "void()");

@@ -70,6 +70,69 @@ static void receive_all(LCI_comp_t queue, LCI_endpoint_t ep, int puts) {
   free(seen);
 }
 
+/* The ways to send a message with `length` bytes of the number i: copied, in a buffer of the library, as an iovec. */
+enum way { COPIED, HANDED_OVER, VECTOR };
+static LCI_error_t send_by(enum way way, int to, int i, size_t length) {
+  static PER_RANK int words[2000];
+  LCI_mbuffer_t m;
+  LCI_error_t code;
+  size_t k;
+  for (k = 0; k < length / sizeof i; ++k) words[k] = i;
+  m.address = words;
+  m.length = length;
+  if (way == COPIED) return LCI_sendm(LCI_UR_ENDPOINT, m, to, (LCI_tag_t)(i % 1000));
+  if (way == VECTOR) {
+    LCI_iovec_t v;
+    v.piggy_back = m;
+    v.lbuffers = NULL;
+    v.count = 0;
+    return LCI_sendv(LCI_UR_ENDPOINT, v, to, (LCI_tag_t)(i % 1000), NULL, NULL);
+  }
+  code = LCI_mbuffer_alloc(LCI_UR_DEVICE, &m);
+  if (code != LCI_OK) return code;
+  memcpy(m.address, words, length);
+  m.length = length;
+  code = LCI_sendmn(LCI_UR_ENDPOINT, m, to, (LCI_tag_t)(i % 1000));
+  if (code == LCI_ERR_RETRY) CHECK(LCI_mbuffer_free(m) == LCI_OK);
+  return code;
+}
+
+/* Every rank posts more receives than there are packets before any rank sends, which each then can. */
+static void receives_leave_packets_to_senders(LCI_comp_t queue, enum way way, int has_iovecs) {
+  const int all = LCI_SERVER_NUM_PKTS + 100;
+  const int to = (LCI_RANK + 1) % LCI_NUM_PROCESSES, from = (LCI_RANK + LCI_NUM_PROCESSES - 1) % LCI_NUM_PROCESSES;
+  const size_t length = sizeof(int) * 2000;
+  LCI_iovec_t none;
+  LCI_request_t r;
+  int sent = 0, taken = 0, good = 0, i, k;
+  memset(&none, 0, sizeof none);
+  for (i = 0; i < all; ++i)
+    CHECK((has_iovecs ? LCI_recvv(LCI_UR_ENDPOINT, none, from, (LCI_tag_t)(i % 1000), queue, NULL)
+                      : LCI_recvmn(LCI_UR_ENDPOINT, from, (LCI_tag_t)(i % 1000), queue, NULL)) == LCI_OK);
+  CHECK(LCI_barrier() == LCI_OK);
+  while (taken < all || sent < all) {
+    if (sent < all) {
+      LCI_error_t code = send_by(way, to, sent, length);
+      CHECK(code == LCI_OK || code == LCI_ERR_RETRY);
+      sent += code == LCI_OK;
+    }
+    LCI_progress(LCI_UR_DEVICE);
+    if (LCI_queue_pop(queue, &r) != LCI_OK) continue;
+    const LCI_mbuffer_t m = has_iovecs ? r.data.iovec.piggy_back : r.data.mbuffer;
+    const int* words = m.address;
+    int same = r.flag == LCI_OK && m.length == length && words[0] % 1000 == (int)r.tag;
+    for (k = 1; same && k < 2000; ++k) same = words[k] == words[0];
+    good += same;
+    ++taken;
+    if (has_iovecs)
+      free(m.address);
+    else
+      CHECK(LCI_mbuffer_free(m) == LCI_OK);
+  }
+  CHECK(good == all);
+  CHECK(LCI_barrier() == LCI_OK);
+}
+
 /* Receives cost the program no packets until their messages come. */
 static void post_more_receives_than_packets(LCI_comp_t queue) {
   int all = LCI_SERVER_NUM_PKTS + 100;
@@ -120,6 +183,9 @@ int main(int argc, char** argv) {
     CHECK(LCI_gfence_wait(ep) == LCI_OK);
   }
   post_more_receives_than_packets(queue);
+  receives_leave_packets_to_senders(queue, COPIED, 0);
+  receives_leave_packets_to_senders(queue, HANDED_OVER, 0);
+  receives_leave_packets_to_senders(queue, VECTOR, 1);
   CHECK(LCI_endpoint_free(&ep) == LCI_OK && LCI_plist_free(&plist) == LCI_OK && LCI_queue_free(&queue) == LCI_OK);
   CHECK(LCI_finalize() == LCI_OK);
   printf("rank %d: %lu retries\n", LCI_RANK, (unsigned long)retries);
