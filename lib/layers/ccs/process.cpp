@@ -31,6 +31,9 @@ std::atomic<uint64_t> generations{0};
 /// Bytes of a packet beyond CCS_MAX_AM_LENGTH, for arguments. So the largest message fits in a packet, and no message
 /// needs a rendezvous.
 constexpr size_t room_for_arguments = 512;
+/// CCS_finalize() says what it waits for after this time. Handlers that answer CCS_AGAIN for a moment accept the
+/// message much earlier, and a user who watches the program does not wait longer for the reason.
+constexpr std::chrono::seconds patience{5};
 
 size_t threshold_from_environment() {
   size_t bytes = size_t{256} << 20;
@@ -214,7 +217,7 @@ bool process::has_work() const {
 
 void process::wait_for_own_work() {
   using clock = std::chrono::steady_clock;
-  const clock::time_point end_of_patience = clock::now() + std::chrono::seconds(5);
+  const clock::time_point end_of_patience = clock::now() + patience;
   bool has_told = false;
   wait_until([&] {
     if (!has_work()) return true;
