@@ -18,9 +18,9 @@ bool wants_ack(const Args& a) {
 }
 
 /// Returns whether to send the message eagerly, that is, without a handshake. It is sent so if it fits into a packet. A
-/// larger one can be eager if the network can inject it; if protocol_table measures messages of this size, it decides. A
-/// message with comp_semantic_t::network can be injected only if the network's sends arrive at once; otherwise it needs
-/// a packet, whose completion the network reports.
+/// larger one can be eager if the network can inject it; if protocol_table measures messages of this size, it decides.
+/// A message with comp_semantic_t::network can be injected only if the network's sends arrive at once; otherwise it
+/// needs a packet, whose completion the network reports.
 template <class Args>
 bool is_eager(device& d, const Args& a, bool acked) {
   const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);

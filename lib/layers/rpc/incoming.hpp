@@ -61,7 +61,6 @@ class incoming {
   bool has_other_signature(const mercury::request_header& h);
   void explain(hg_return_t code, const std::string& text);
   void send(hg_return_t code, uint8_t flags, size_t payload);
-  void send_parts(writer& result);
 
   const size_t output_room_;
   mercury::argument_fetch fetch_;

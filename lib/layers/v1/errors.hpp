@@ -25,10 +25,6 @@ inline LCI_error_t guarded(const char* function, F&& f) noexcept {
   }
 }
 
-/// For posts whose operation has no completion to wait for, or whose completion will be signalled.
-inline LCI_error_t code_of(const lci::status_t& posted) {
-  return LCI_LIKELY(!posted.is_retry()) ? LCI_OK : LCI_ERR_RETRY;
-}
 /// For the end of an operation. A truncated message is no success.
 inline LCI_error_t flag_of(const lci::status_t& ended) {
   return LCI_LIKELY(ended.is_done() && ended.error != lci::errorcode_t::done_truncated) ? LCI_OK : LCI_ERR_FATAL;
