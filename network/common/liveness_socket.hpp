@@ -34,7 +34,7 @@ sockaddr_storage first_address();
 /// A socket that listens on any free port; stores the port in `address`. -1 on failure, with `errno`.
 socket_handle listen_at(sockaddr_storage& address, int backlog);
 
-/// Whether a connection waits to be accepted. Without a free descriptor accept() fails even if none does.
+/// Returns whether a connection waits to be accepted. Without a free descriptor accept() fails even if none does.
 bool has_waiting(const socket_handle& listener);
 
 /// Starts to connect, with the kernel's keepalive unless `timeout` is 0: the kernel gives up a peer that for that long

@@ -81,9 +81,9 @@ class handshakes {
   void accept_all();
   /// The caller that has waited longest. Precondition: there is one.
   std::unordered_map<int, caller>::iterator oldest_caller();
-  /// accept() has failed for want of resources: closes a connection that has waited long, or stops accepting for a
-  /// while. Otherwise the connection that waits would be reported again at once, and a thread that sleeps until an
-  /// event would not sleep.
+  /// To be called after accept() has failed for lack of resources: closes a connection that has waited long, or stops
+  /// accepting for a while. Otherwise the connection that waits would be reported again at once, and a thread that
+  /// sleeps until an event would not sleep.
   void pause_accepting(int error);
   void read_hello(int fd);
   void answer(caller& who, const hello& h);

@@ -23,8 +23,7 @@ namespace lci::core {
 
 namespace {
 
-/// Returns true if the host has less memory, with its swap space, than so many bytes. A peer that is mistaken, or
-/// ill-willed, may ask for any size.
+/// Returns whether the host has less memory than `size` bytes, swap space included. A faulty peer may ask for any size.
 bool exceeds_host(size_t size) {
   struct sysinfo host {};
   return sysinfo(&host) == 0 && size / host.mem_unit > host.totalram + host.totalswap;

@@ -54,7 +54,7 @@ class work_queue {
     }
     return nullptr;
   }
-  /// Whether is_wanted() is true for any object.
+  /// Returns whether is_wanted() is true for any object.
   template <class F>
   bool has(F is_wanted) {
     if (is_empty()) return false;

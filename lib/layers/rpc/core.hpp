@@ -167,14 +167,15 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   void on_departure(na_addr_t peer) override;
   [[noreturn]] LCI_COLD static void throw_closed();
   duty duty_here() const;
-  /// Whether a call of this process to itself can be executed.
+  /// Returns whether a call of this process to itself can be executed.
   LCI_COLD bool has_own_call(const duty& d);
   bool has_work(const duty& d) {
     if (d.calls == duty::none) return false;
     if (LCI_UNLIKELY(d.calls == duty::own)) return !ready_.is_empty() || has_own_call(d);
     return has_work() || (d.pool != nullptr && !d.pool->is_empty());
   }
-  /// Whether the calling thread executes a function of this engine, perhaps below functions of other engines.
+  /// Returns whether the calling thread executes a function of this engine, perhaps below functions of other
+  /// engines.
   bool is_on_stack() const;
   bool has_timers() const { return next_timer_.load(std::memory_order_relaxed) != INT64_MAX; }
   int64_t until_timer(int64_t ns);

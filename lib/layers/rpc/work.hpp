@@ -26,7 +26,7 @@ class workers {
   /// found nothing there.
   class nested {
    public:
-    /// Null: the thread is none of the pool.
+    /// Null: the thread is not of the pool.
     explicit nested(workers* w) : workers_(w) {
       if (w != nullptr) w->nested_.fetch_add(1, std::memory_order_acq_rel);
     }

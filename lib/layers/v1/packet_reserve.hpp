@@ -16,7 +16,7 @@ class packet_reserve {
  public:
   explicit packet_reserve(size_t npackets);
   bool is_incomplete() const { return missing_.load(std::memory_order_relaxed) != 0; }
-  /// Takes what is missing out of the pool, as far as there are packets.
+  /// Fills the reserve from the pool, as far as that has packets.
   void fill();
   /// Null if the reserve is empty.
   void* take();

@@ -29,7 +29,8 @@ class job_output {
   void finish(int rank, int stream);
   /// Whether everything has been written.
   bool finished() const { return out_.output.empty() && error_.output.empty(); }
-  /// Whether output could not be written although its reader, if it has one, is still there: a disk may be full.
+  /// Returns whether output could not be written although its reader, if it has one, is still there, for example
+  /// because a disk is full.
   bool incomplete() const { return !lost_.empty(); }
   /// Discards unwritten output and all further output.
   void drop();

@@ -15,9 +15,9 @@ class output_stream {
   bool empty() const { return done_ == bytes_.size(); }
   /// Whether so much is buffered that ranks should be paused.
   bool full() const { return bytes_.size() - done_ > high_water; }
-  /// Whether a write has failed, for example because the stream's reader is gone.
+  /// Returns whether a write has failed, for example because the stream's reader is gone.
   bool broken() const { return error_ != 0; }
-  /// Why it has failed.
+  /// Returns the errno of the write that has failed; 0: none has.
   int error() const { return error_; }
 
   void append(const std::string& text);

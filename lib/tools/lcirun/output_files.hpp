@@ -23,7 +23,7 @@ class output_files {
 
   /// The descriptor of the file for a rank's stream; -1: the stream has no file.
   int descriptor(int rank, int stream) const;
-  /// The path of an open file.
+  /// Returns the path of an open file.
   std::string path_of(int descriptor) const;
 
  private:
