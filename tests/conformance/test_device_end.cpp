@@ -297,6 +297,9 @@ lci::status_t use_twice(void* value) {
   return lci::errorcode_t::done;
 }
 
+/// free_device() waits until the device's progress thread has left await_end(), which waits for free_device().
+void without_progress_threads(lci::global_attr_t& attr) { attr.progress_thread = lci::progress_mode_t::none; }
+
 /// A handler that returns when the device has been freed.
 void await_end(lci::status_t s) {
   deferred_use::of(s).begun = true;
@@ -308,44 +311,49 @@ void await_end(lci::status_t s) {
 TEST_CASE("what a graph has to repeat is not left to another thread when a device is freed", "[ends][lifecycle]") {
   const bool waits = GENERATE(false, true);
   INFO("the other thread is already inside the node's function: " << waits);
-  on_ranks([waits](rank_env& env) {
-    auto device = device_that_has_met_others(env);
-    deferred_use use;
-    use.waits = waits;
-    auto graph = lci::alloc_graph_x().runtime(env.rt)();
-    lci::graph_add_node_x(graph, use_twice).value(&use).runtime(env.rt)();
-    auto counter = lci::alloc_counter_x().runtime(env.rt)();
-    const auto rcomp = lci::register_rcomp_x(counter).runtime(env.rt)();
-    auto last = lci::alloc_handler_x(await_end).runtime(env.rt)();
-    auto first = lci::alloc_handler_x([](lci::status_t s) {
-                   // A handler in a handler is called later.
-                   auto& again = *static_cast<lci::post_am_x*>(s.user_context);
-                   (void)again();
-                 }).runtime(env.rt)();
-    const auto post = [&](lci::comp_t comp, void* context) {
-      return lci::post_am_x(env.rank, nullptr, 0, comp, rcomp).user_context(context).allow_done(false).runtime(env.rt);
-    };
-    auto inner = post(last, &use);
-    if (!waits) {
-      EXPECT(env.post([&] { return post(first, &inner)(); }).is_posted());
-    }
-    lci::graph_start_x(graph).runtime(env.rt)();
-    std::atomic<bool> over{false};
-    std::thread other([&] {
-      while (!over) lci::progress_x().runtime(env.rt)();
-    });
-    while (!use.begun) std::this_thread::yield();
-    lci::free_device_x(&device).runtime(env.rt)();
-    use.freed = true;
-    while (use.runs < 2) std::this_thread::yield();
-    over = true;
-    other.join();
-    EXPECT(!use.late);
-    const int64_t sent = waits ? 0 : 2;
-    env.until("the messages", [&] { return lci::counter_get_x(counter).runtime(env.rt)() == sent; });
-    env.until("the graph to end", [&] { return lci::graph_test_x(graph).runtime(env.rt)().is_done(); });
-    env.barrier();
-    lci::deregister_rcomp_x(rcomp).runtime(env.rt)();
-    for (lci::comp_t* comp : {&graph, &first, &last, &counter}) lci::free_comp_x(comp).runtime(env.rt)();
-  });
+  on_ranks(
+      [waits](rank_env& env) {
+        auto device = device_that_has_met_others(env);
+        deferred_use use;
+        use.waits = waits;
+        auto graph = lci::alloc_graph_x().runtime(env.rt)();
+        lci::graph_add_node_x(graph, use_twice).value(&use).runtime(env.rt)();
+        auto counter = lci::alloc_counter_x().runtime(env.rt)();
+        const auto rcomp = lci::register_rcomp_x(counter).runtime(env.rt)();
+        auto last = lci::alloc_handler_x(await_end).runtime(env.rt)();
+        auto first = lci::alloc_handler_x([](lci::status_t s) {
+                       // A handler in a handler is called later.
+                       auto& again = *static_cast<lci::post_am_x*>(s.user_context);
+                       (void)again();
+                     }).runtime(env.rt)();
+        const auto post = [&](lci::comp_t comp, void* context) {
+          return lci::post_am_x(env.rank, nullptr, 0, comp, rcomp)
+              .user_context(context)
+              .allow_done(false)
+              .runtime(env.rt);
+        };
+        auto inner = post(last, &use);
+        if (!waits) {
+          EXPECT(env.post([&] { return post(first, &inner)(); }).is_posted());
+        }
+        lci::graph_start_x(graph).runtime(env.rt)();
+        std::atomic<bool> over{false};
+        std::thread other([&] {
+          while (!over) lci::progress_x().runtime(env.rt)();
+        });
+        while (!use.begun) std::this_thread::yield();
+        lci::free_device_x(&device).runtime(env.rt)();
+        use.freed = true;
+        while (use.runs < 2) std::this_thread::yield();
+        over = true;
+        other.join();
+        EXPECT(!use.late);
+        const int64_t sent = waits ? 0 : 2;
+        env.until("the messages", [&] { return lci::counter_get_x(counter).runtime(env.rt)() == sent; });
+        env.until("the graph to end", [&] { return lci::graph_test_x(graph).runtime(env.rt)().is_done(); });
+        env.barrier();
+        lci::deregister_rcomp_x(rcomp).runtime(env.rt)();
+        for (lci::comp_t* comp : {&graph, &first, &last, &counter}) lci::free_comp_x(comp).runtime(env.rt)();
+      },
+      without_progress_threads);
 }
