@@ -28,8 +28,8 @@ namespace {
 constexpr auto join_time = std::chrono::seconds(10);
 // Limit of connections that have not joined: they must not exhaust our descriptors.
 constexpr size_t max_unauthenticated = 128;
-// Connections accepted before the bytes of earlier ones are read: a rank sends its request to join at once, and must
-// not have to give way to those that were accepted after it.
+// The most connections that are accepted before the bytes of earlier ones are read. make_room() spares ranks whose
+// request to join was read, so a rank's request must be read before many others are accepted.
 constexpr int accepted_at_once = 32;
 // A rank joins faster than this. A connection that has not is closed if its descriptor is needed for another.
 constexpr auto usual_join_time = std::chrono::seconds(1);

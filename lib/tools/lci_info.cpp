@@ -218,7 +218,7 @@ int run(bool json, bool verbose) {
   return 0;
 }
 
-/// Returns `code`, or 1 after a message if what was printed could not be written.
+/// Flushes standard output. Returns `code`; if the output could not be written, prints why and returns 1.
 int after_writing(int code) {
   if (std::cout.flush() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   std::fprintf(stderr, "lci_info: can't write to standard output: %s\n", std::strerror(errno));

@@ -1,5 +1,5 @@
-// Collective operations that a rank does not take part in, since it has failed: those that need all ranks end with its
-// number, also if its failure was reported before, and release what they have. And one that a handler has ended here.
+// A rank has failed before a collective operation: at the other ranks the operation throws peer_failure_error with its
+// number, also if the failure was reported before, and frees its memory. Also: a handler throws during an allgather.
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>

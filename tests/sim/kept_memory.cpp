@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "tests/sim/sim_runtime.hpp"
 #include "tests/support/testing.hpp"
 
 namespace {
@@ -23,10 +24,7 @@ long page_faults() {
 
 /// Page faults of ten batches of active messages to a queue of this rank, behind ten others.
 long faults_of_batches() {
-  lci::global_attr_t attr = lci::get_g_default_attr();
-  attr.backend = lci::attr_backend_t::sim;
-  lci::set_g_default_attr(attr);
-  auto rt = lci::alloc_runtime();
+  auto rt = sim_test::over_sim();
   auto queue = lci::alloc_cq_x().runtime(rt)();
   const auto to = lci::register_rcomp_x(queue).runtime(rt)();
   const std::vector<char> out(message, 'x');

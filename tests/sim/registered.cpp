@@ -6,17 +6,13 @@
 #include "lci.hpp"
 #include "lib/core/device/device.hpp"
 #include "network/sim/world.hpp"
+#include "tests/sim/sim_runtime.hpp"
 
 namespace {
 
 /// The maximum number of registrations at a time during one large send to the same rank.
 uint64_t most_registrations(lci::attr_rdv_protocol_t protocol, bool registered_by_user) {
-  const lci::global_attr_t before = lci::get_g_default_attr();
-  lci::global_attr_t attr = before;
-  attr.backend = lci::attr_backend_t::sim;
-  lci::set_g_default_attr(attr);
-  auto rt = lci::alloc_runtime_x().rdv_protocol(protocol)();
-  lci::set_g_default_attr(before);
+  auto rt = sim_test::over_sim([=] { return lci::alloc_runtime_x().rdv_protocol(protocol)(); });
   const auto stats = [] { return lci::network::sim::world::current()->stats(); };
   const uint64_t at_first = stats().registrations;  // packets
   std::vector<char> out(200'000, 'x'), in(out.size());
@@ -57,12 +53,7 @@ TEST_CASE("a transfer uses the registration that the user gives") {
 }
 
 TEST_CASE("a range that was registered with a device ends with the device") {
-  const lci::global_attr_t before = lci::get_g_default_attr();
-  lci::global_attr_t attr = before;
-  attr.backend = lci::attr_backend_t::sim;
-  lci::set_g_default_attr(attr);
-  auto rt = lci::alloc_runtime();
-  lci::set_g_default_attr(before);
+  auto rt = sim_test::over_sim();
   std::vector<char> memory(1000);
   const auto address = reinterpret_cast<uint64_t>(memory.data());
   auto first = lci::alloc_device_x().runtime(rt)();

@@ -4,6 +4,7 @@
 
 #include "lci.hpp"
 #include "lib/core/memory/packet_pool.hpp"
+#include "tests/sim/sim_runtime.hpp"
 
 namespace {
 
@@ -96,12 +97,7 @@ TEST_CASE("a send with comp_semantic network ends when the network reports its c
 
 TEST_CASE("a packet returns to its pool although a handler throws in the post of its message") {
   struct thrown_by_handler {};
-  const lci::global_attr_t before = lci::get_g_default_attr();
-  lci::global_attr_t attr = before;
-  attr.backend = lci::attr_backend_t::sim;
-  lci::set_g_default_attr(attr);
-  auto rt = lci::alloc_runtime();
-  lci::set_g_default_attr(before);
+  auto rt = sim_test::over_sim();
   auto counter = lci::alloc_counter_x().runtime(rt)();
   const auto rcomp = lci::register_rcomp_x(counter).runtime(rt)();
   auto handler = lci::alloc_handler_x([](lci::status_t) { throw thrown_by_handler(); }).runtime(rt)();

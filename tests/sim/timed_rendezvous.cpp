@@ -5,6 +5,7 @@
 #include "lci.hpp"
 #include "lib/core/device/device.hpp"
 #include "network/sim/world.hpp"
+#include "tests/sim/sim_runtime.hpp"
 #include "tests/unit/network_of_limits.hpp"
 
 using lci::core::protocol;
@@ -25,12 +26,7 @@ void send_and_receive(lci::runtime_t rt, const std::vector<char>& out) {
 }  // namespace
 
 TEST_CASE("a message of which each process moves a part is measured by its whole size") {
-  const lci::global_attr_t before = lci::get_g_default_attr();
-  lci::global_attr_t attr = before;
-  attr.backend = lci::attr_backend_t::sim;
-  lci::set_g_default_attr(attr);
-  auto rt = lci::alloc_runtime_x().rdv_protocol(lci::attr_rdv_protocol_t::split)();
-  lci::set_g_default_attr(before);
+  auto rt = sim_test::over_sim([] { return lci::alloc_runtime_x().rdv_protocol(lci::attr_rdv_protocol_t::split)(); });
 
   const std::vector<char> out(60'000, 'x');
   auto& table = lci::get_default_device_x().runtime(rt)().p_impl->protocols;

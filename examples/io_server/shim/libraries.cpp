@@ -1,5 +1,5 @@
-// dlopen() and dlmopen(). The dynamic linker makes system calls that can't be replaced, so it can't load remote files.
-// These functions make it fail for them: else it would load a local file of the same name if there is one.
+// Replaces dlopen() and dlmopen(). The dynamic linker opens files by system calls of its own, which the shim can't
+// replace. So for a remote path these functions fail; otherwise the linker would load a local file of the same name.
 #include <dlfcn.h>
 
 #include <cstring>

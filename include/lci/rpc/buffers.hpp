@@ -138,8 +138,8 @@ class reader {
   }
   const detail::place& where() const { return where_; }
 
-  /// Structs may contain structs of their own type, e.g. in a vector. Deeper ones are refused, so that a message can't
-  /// exhaust the stack.
+  /// How deeply structs may be nested in a message. A struct may contain a vector of its own type, so the peer decides
+  /// how deep the decoder's recursion goes; without a limit it could exhaust the stack.
   static constexpr int deepest = 1000;
   /// A scope in which a struct is decoded. The constructor throws message_error at the deepest nesting.
   class nested {

@@ -58,8 +58,8 @@ bool last_round(device& d, int& idle) {
   return complete;
 }
 
-/// Waits while other threads are inside tasks that may post to this device, for at most as long as for the network. A
-/// task that begins later finds that the device closes.
+/// Waits until no other thread runs a deferred task that may post to this device, for `longest_quiet_time` at most.
+/// A task that begins later sees that closing() is true.
 void await_posts_of_others(const device& d) {
   const auto deadline = clock::now() + duration_of(longest_quiet_time);
   while (d.rt.deferred.any_device_is_used() && clock::now() < deadline) std::this_thread::yield();

@@ -17,7 +17,7 @@ void open_direct_paths(device& d) {
   d.packets = reinterpret_cast<uintptr_t>(usual.arena());
   d.packets_size = usual.arena_size();
   if (!d.rt.default_matching_engine.is_empty()) d.engine = d.rt.default_matching_engine.p_impl->id;
-  // Whether a larger message than a packet's is to be injected may be measured.
+  // For larger messages than fit into a packet, the general path asks protocol_table whether to inject them.
   d.direct_end = std::min(d.inject_end, d.eager_limit + 1);
 }
 

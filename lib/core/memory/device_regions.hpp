@@ -28,8 +28,8 @@ class device_regions {
     if (r.next != nullptr) r.next->before = r.before;
     r.before = r.next = nullptr;
   }
-  /// The program no longer has the region, which is from alloc_shared(); but peers may access the memory, so it stays
-  /// until the device ends.
+  /// Keeps a region from alloc_shared(), with its memory, until the device ends. The program has given it up, but other
+  /// ranks may still access the memory.
   void abandon(memory_region& r) {
     std::lock_guard guard(lock_);
     r.abandoned = true;

@@ -48,7 +48,7 @@ choice choose_by(device& d, network::attention sender, operation* op) {
   if (can_split(d, op)) possible.add(way::split);
   // Until all are measured. What the program will own is fresh memory; a buffer for a handler is mostly reused.
   const bool fresh = op->allocated && !op->in_place;
-  // Never fragments: the sender has found that two copies, without a handshake, are slower, or is about to find out.
+  // Not fragments: an eager message has the same two copies without a handshake, and the sender measures that, too.
   const bool may_split = possible.has(way::split) && !fresh && op->total >= smallest_usual_split;
   const way usual = may_split ? way::split : way::read;
   const way chosen = d.ways.choose(op, sender == network::attention::polls, usual, possible);

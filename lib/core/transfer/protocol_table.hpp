@@ -32,9 +32,9 @@ using protocol_estimates = estimates<protocol, n_protocols, rounds_of_protocols>
 /// of one message to the end of the next. An eager message ends when the network has taken it, a rendezvous when the
 /// sender's operation completes. An interval counts only if both messages were sent by the same protocol.
 ///
-/// Owned by a device. Thread-safe. The state of a rank is allocated when the first such message is sent to it; if that
-/// fails, or to a peer outside of the job, or while the network can inject no larger messages to this rank than to any
-/// other, messages are not measured.
+/// Owned by a device. Thread-safe. The state of a rank is allocated when the first such message is sent to it. Messages
+/// are not measured if that allocation fails, for peers outside of the job, and as long as the network can't inject
+/// larger messages to the rank than to all others, as before its ring is mapped.
 class protocol_table {
  public:
   /// Bytes of the largest message that is measured. It takes half of a shared-memory ring of the default size, so the

@@ -80,8 +80,8 @@ class estimates {
 
   /// The way for the next message, one of `possible`. `usual`, which is possible, is the first one.
   Way choose(Way usual, set possible = set::all()) {
-    // No read-modify-write, before which the processor would complete the stores of the message just copied. A thread
-    // may so set the number back, and the round becomes longer.
+    // Not a fetch_add, which would wait until the stores of the message just copied have completed. Threads may lose
+    // each other's counts, which only makes a round longer.
     uint32_t n = messages_.load(std::memory_order_relaxed);
     messages_.store(n + 1, std::memory_order_relaxed);
     const Way before = current_.load(std::memory_order_relaxed);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t drain_ns = 10'000'000'000;  // a peer that neither reads nor disconnects must not block close()
 
-/// A function or continuation that a thread executes. On the thread's stack.
+/// An entry of the list of functions and continuations that a thread is executing, each inside the one before.
 struct execution {
   const engine_core* engine;
   const execution* outer;
@@ -105,7 +105,7 @@ void engine_core::start() {
   });
 }
 
-// Not close(): the last owner of a closed engine, e.g. a future, may be freed in a function of another one.
+// It does not call close(), which throws in functions of this engine: such a function may free the last future.
 engine_core::~engine_core() { shut_down(); }
 
 void engine_core::throw_closed() {

@@ -36,8 +36,8 @@ class run_gate {
   }
 
  private:
-  // From the least significant bit on: 31 bits of the number of threads that run() and that no stop() ends yet, whether
-  // the next run() ends at once, and 32 bits of the number of the round, which a stop() increments.
+  // Bits 0 to 30: the number of threads that are in run() and that no stop() has ended. Bit 31: the next run() is to
+  // end at once. Bits 32 to 63: the number of the round, which each stop() that ends threads increments.
   static constexpr uint64_t threads = 0x7fffffff, ends_next = 0x80000000;
   static uint32_t round_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
 

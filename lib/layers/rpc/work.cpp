@@ -41,7 +41,8 @@ bool workers::push(incoming* in) {
     waiting_.push(in);
   }
   changed_.notify_one();
-  // A read-modify-write, so that this thread sees the nested one, or that one sees the call.
+  // A nested wait increments nested_, then looks at waiting_. As both are read-modify-writes of nested_, either this
+  // thread sees the increment and wakes the waiting thread, or that thread sees the call.
   return nested_.fetch_add(0, std::memory_order_acq_rel) != 0;
 }
 
