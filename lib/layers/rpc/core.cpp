@@ -230,10 +230,15 @@ void engine_core::define(const std::string& name, const signature_text& signatur
 }
 
 void engine_core::add_timer(outgoing& c, int64_t when_ns) {
-  std::lock_guard guard(timers_lock_);
-  c.timer = timers_.emplace(when_ns, &c);
-  c.has_timer.store(true, std::memory_order_relaxed);
-  next_timer_.store(timers_.begin()->first, std::memory_order_relaxed);
+  {
+    std::lock_guard guard(timers_lock_);
+    c.timer = timers_.emplace(when_ns, &c);
+    c.has_timer.store(true, std::memory_order_relaxed);
+    if (timers_.begin()->second != &c) return;
+    next_timer_.store(when_ns, std::memory_order_relaxed);
+  }
+  // A later one is seen when the present sleep of a waiting thread ends.
+  if (when_ns - now_ns() < longest_sleep_ns) wake();
 }
 
 void engine_core::remove_timer(outgoing& c) {
@@ -242,11 +247,6 @@ void engine_core::remove_timer(outgoing& c) {
   timers_.erase(c.timer);
   c.has_timer.store(false, std::memory_order_relaxed);
   next_timer_.store(timers_.empty() ? INT64_MAX : timers_.begin()->first, std::memory_order_relaxed);
-}
-
-int64_t engine_core::until_timer(int64_t ns) {
-  const int64_t next = next_timer_.load(std::memory_order_relaxed);
-  return next == INT64_MAX ? ns : std::min(ns, std::max<int64_t>(next - now_ns(), 0));
 }
 
 void engine_core::expire_timers() {
@@ -301,7 +301,8 @@ bool engine_core::drain(int64_t ns) {
   for (;;) {
     refuse_arrived();
     while (continuation* const c = ready_.pop()) run_continuation(c);
-    for_each_call([](outgoing& c) { c.detach(); });
+    // Also of calls without references: another thread may be freeing them.
+    calls.for_each([](outgoing& c) { c.detach(); });
     const auto is_quiet = [this] { return operations.load(std::memory_order_acquire) == 0; };
     if (lane_->wait(1, is_quiet) && !has_work()) return true;
     if (now_ns() >= end) return false;
@@ -337,8 +338,10 @@ void engine_core::shut_down() {
 void engine_core::end() {
   closing_.store(true, std::memory_order_seq_cst);
   users_.order_end();
-  // Ending the calls wakes the threads that wait for them.
-  const auto end_calls = [this] { for_each_call([](outgoing& c) { c.give_up(outcome::closed); }); };
+  const auto end_calls = [this] {
+    for_each_call([](outgoing& c) { c.give_up(outcome::closed); });
+    wake();  // threads that wait, also for no call
+  };
   end_calls();
   if (background_.joinable()) background_.join();
   while (!users_.is_zero() || any_is_posting()) {

@@ -135,7 +135,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   /// use the network meanwhile without an `entry`. Throws if the engine is closed, as the constructor of `entry` does.
   outgoing* take_call_to_post();
   uint64_t first_cookie() const { return first_cookie_; }
-  /// Wakes waiting threads after a call has ended outside of a callback of the network.
+  /// Wakes waiting threads, because what they wait for has changed outside of a callback of the network.
   void wake() {
     lane_->note_event();
     NA_Direct_wake(context());
@@ -163,6 +163,9 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   uint64_t next_region = 1;
 
  private:
+  /// Some events come without a callback of the network, so a sleep of a waiting thread ends at least this often.
+  static constexpr int64_t longest_sleep_ns = 100'000'000;
+
   void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
   void on_departure(na_addr_t peer) override;
   [[noreturn]] LCI_COLD static void throw_closed();
@@ -178,7 +181,6 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   /// engines.
   bool is_on_stack() const;
   bool has_timers() const { return next_timer_.load(std::memory_order_relaxed) != INT64_MAX; }
-  int64_t until_timer(int64_t ns);
   void expire_timers();
   void execute(incoming* in);
   void run_continuation(continuation* c);
@@ -258,19 +260,21 @@ class answer_scope {
 
 template <class Done>
 bool engine_core::wait(int64_t limit_ns, Done done, const duty& d) {
-  // Some events come without a callback of the network, so a sleep ends at least this often.
-  constexpr int64_t slice_ns = 100'000'000;
   constexpr int most_between_polls = 64;  // functions
   if (done()) return true;
   const bool reads = d.calls == duty::none && pool_ > 0;
   const workers::nested here(d.pool != nullptr ? workers_.get() : nullptr);
   const int64_t end = limit_ns > 0 ? now_ns() + limit_ns : INT64_MAX;
   for (;;) {
-    int64_t sleep = limit_ns == 0 ? 0 : slice_ns;
+    int64_t sleep = limit_ns == 0 ? 0 : longest_sleep_ns;
     if (limit_ns > 0) sleep = std::min(sleep, std::max<int64_t>(end - now_ns(), 0));
-    sleep = until_timer(sleep);
+    const int64_t timer = next_timer_.load(std::memory_order_relaxed);
+    if (LCI_UNLIKELY(timer != INT64_MAX)) sleep = std::min(sleep, std::max<int64_t>(timer - now_ns(), 0));
     mercury::deadline limit(static_cast<unsigned>((sleep + 999'999) / 1'000'000));
-    lane_->wait(limit, [&] { return done() || has_work(d) || (reads && !unread_.is_empty()); });
+    lane_->wait(limit, [&] {
+      return done() || has_work(d) || (reads && !unread_.is_empty()) ||
+             next_timer_.load(std::memory_order_relaxed) < timer;
+    });
     if (LCI_UNLIKELY(has_timers())) expire_timers();
     if (done()) return true;
     if (reads) read_calls();

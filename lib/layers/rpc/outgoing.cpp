@@ -319,7 +319,11 @@ void outgoing::reset() {
 }
 
 void outgoing::free() {
-  hide_arguments();
+  {
+    // The engine's end hides the arguments of every call under this lock, and then ends NA.
+    std::lock_guard guard(send_lock_);
+    hide_arguments();
+  }
   extra_.reset();
   owned_.reset();
   remote_.reset();

@@ -79,7 +79,8 @@ class outgoing final : public call {
   const remote_function* function() const { return function_; }
   na_addr_t peer() const { return peer_; }
 
-  /// Releases resources of the network; the engine is closing.
+  /// Releases resources of the network: the call has ended, or the engine is closing. Any thread may call it, also while
+  /// another one frees the call.
   void detach();
 
   /// Takes a reference. Returns false if the call is free, i.e. in the pool.
@@ -115,7 +116,7 @@ class outgoing final : public call {
   /// Prepares the object for the next call. The caller has released the last reference.
   void reset();
   LCI_COLD void free();
-  void hide_arguments();
+  void hide_arguments();  // the caller holds send_lock_
   na_tag_t tag() const { return number_ << 1; }
   [[noreturn]] void throw_failure() const;
   static inline constinit continuation done_mark{};
@@ -134,7 +135,7 @@ class outgoing final : public call {
   // Arguments that do not fit in a message.
   std::unique_ptr<char[]> extra_;
   std::unique_ptr<kept> owned_;
-  na_mem_handle_t exposed_ = NA_MEM_HANDLE_NULL;  // under send_lock_ until the last reference is released
+  na_mem_handle_t exposed_ = NA_MEM_HANDLE_NULL;  // under send_lock_
   // Of a transfer.
   std::shared_ptr<region> remote_, local_;
 

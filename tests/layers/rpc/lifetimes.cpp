@@ -146,6 +146,63 @@ TEST_CASE("an engine closes while other threads post calls with large arguments"
   }
 }
 
+TEST_CASE("an engine closes while other threads free calls with large arguments") {
+  const engines e;
+  rpc::handle<size_t> unanswered;
+  e.server.define("size", [&](rpc::handle<size_t> h, const rpc::view<char>&) { unanswered = std::move(h); });
+  const std::vector<char> large(40'000, 'x');
+  for (int i = 0; i < 200; ++i) {
+    rpc::engine client("tcp://127.0.0.1", rpc::options().client());
+    const rpc::peer there = client.connect(e.server.url());
+    const auto size = client.declare<size_t(rpc::view<char>)>("size");
+    std::vector<std::thread> frees;
+    std::atomic<int> ready{0};
+    std::atomic<bool> go{false};
+    for (int t = 0; t < 4; ++t)
+      frees.emplace_back([&, calls = std::vector<rpc::future<size_t>>()]() mutable {
+        for (int n = 0; n < 50; ++n) calls.push_back(size.call_x(there, large)());
+        ++ready;
+        while (!go) std::this_thread::yield();
+        calls.clear();
+      });
+    while (ready < 4) std::this_thread::yield();
+    go = true;
+    client.close();
+    for (std::thread& t : frees) t.join();
+  }
+}
+
+TEST_CASE("an engine with a background thread closes at once") {
+  auto shortest = std::chrono::steady_clock::duration::max();
+  for (int i = 0; i < 5; ++i) {
+    rpc::engine e("tcp://127.0.0.1", rpc::options().background());
+    std::this_thread::sleep_for(5ms);  // the background thread sleeps
+    const auto begin = std::chrono::steady_clock::now();
+    e.close();
+    shortest = std::min(shortest, std::chrono::steady_clock::now() - begin);
+  }
+  CHECK(shortest < 60ms);
+}
+
+TEST_CASE("a short deadline ends a call in time although the background thread sleeps") {
+  engines e;
+  rpc::handle<int> unanswered;
+  e.server.define("never", [&](rpc::handle<int> h) { unanswered = std::move(h); });
+  rpc::engine client("tcp://127.0.0.1", rpc::options().client().background());
+  const auto never = client.declare<int()>("never");
+  const rpc::peer there = client.connect(e.server.url());
+  auto shortest = std::chrono::steady_clock::duration::max();
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(5ms);
+    const auto begin = std::chrono::steady_clock::now();
+    auto f = never.call_x(there).deadline(10ms)();
+    while (!f.is_ready()) std::this_thread::sleep_for(1ms);
+    shortest = std::min(shortest, std::chrono::steady_clock::now() - begin);
+  }
+  CHECK(shortest >= 10ms);
+  CHECK(shortest < 60ms);
+}
+
 TEST_CASE("a call that is dropped, or whose deadline has passed, ends at once and has no effect on later ones") {
   engines e;
   std::promise<void> go;
