@@ -231,7 +231,7 @@ CCS_API int CCS_unpack(void* dest, void* src, int count, CCS_datadesc_t desc, si
 /* --- locks for handlers and threads. A thread that holds a lock runs no handlers. Until it releases the lock, it must
  * not poll, fence, enter a barrier or take the lock again: each of these ends the job. --- */
 
-typedef struct CCS_lock {
+typedef struct CCS_lock_data {
   void* owner;
   unsigned state;
 } CCS_lock_t;
