@@ -231,7 +231,7 @@ CCS_API int CCS_unpack(void* dest, void* src, int count, CCS_datadesc_t desc, si
 /* --- locks for handlers and threads. A thread that holds a lock runs no handlers. Until it releases the lock, it must
  * not poll, fence, enter a barrier or take the lock again: each of these ends the job. --- */
 
-typedef struct CCS_lock {
+typedef struct CCS_lock_data {
   void* owner;
   unsigned state;
 } CCS_lock_t;
@@ -253,11 +253,12 @@ CCS_API int CCS_nointerrupt_end(void);
 } /* extern "C" */
 
 extern "C++" { /* because programs include this header inside of their own extern "C" */
-/* Registers a handler with ordinary parameters. */
+/* Registers a handler with ordinary parameters. The length may be an int, as C accepts it. */
 #if __cplusplus >= 201103L
-template <class... Args>
+template <class Length, class... Args>
 inline int CCS_register_handler(CCS_context_t context, unsigned handler_id,
-                                void (*handler_ptr)(CCS_token_t, void*, unsigned, Args...)) {
+                                void (*handler_ptr)(CCS_token_t, void*, Length, Args...)) {
+  static_assert(sizeof(Length) == sizeof(unsigned), "the length of a handler's data is an unsigned or an int");
   static_assert(sizeof...(Args) <= CCS_MAX_HANDLER_ARGS, "a handler has at most 16 arguments");
   return CCS_register_spread_handler(context, handler_id, reinterpret_cast<void (*)(void)>(handler_ptr),
                                      static_cast<int>(sizeof...(Args)));

@@ -371,6 +371,13 @@ inline LCI_error_t LCI_queue_pop_multiple(LCI_comp_t* cq, size_t request_count, 
                                           size_t return_count) {
   return LCI_queue_pop_multiple_p(cq, request_count, requests, return_count);
 }
+/* The queue's address, with the address of the number: without this, the address would convert to LCI_comp_t. A
+ * template, so that a 0 in place of the number means the function above. */
+template <class Count>
+inline LCI_error_t LCI_queue_pop_multiple(LCI_comp_t* cq, size_t request_count, LCI_request_t* requests,
+                                          Count* return_count) {
+  return LCI_queue_pop_multiple(*cq, request_count, requests, return_count);
+}
 inline LCI_error_t LCI_recvm(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
                              void* user_context) {
   return LCI_recvm_p(ep, buffer, rank, tag, completion, user_context);

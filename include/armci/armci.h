@@ -193,7 +193,13 @@ ARMCI_API void armci_unlockmem(void);
 /* The name of a PVM group, which nothing here uses. */
 extern ARMCI_API char* mp_group_name;
 
-#define ARMCI_Put1(s, d, b, p) (memcpy((d), (s), (b)), 0)
+/* A copy in this process. A function does it, because programs ignore the result, and compilers warn of an operator
+ * whose result is ignored. */
+static __inline__ int armci_put1_(const void* src, void* dst, size_t bytes) {
+  memcpy(dst, src, bytes);
+  return 0;
+}
+#define ARMCI_Put1(s, d, b, p) armci_put1_((s), (d), (size_t)(b))
 
 /* --- assertions of programs: they end the job, and need the program's FUNCTION_NAME --- */
 

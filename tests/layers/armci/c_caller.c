@@ -42,6 +42,8 @@ int main(int argc, char** argv) {
   if (ARMCI_NbPutS(&a[1][2], stride, b, stride, count, 1, me, &req)) return 3;
   if (ARMCI_Wait(&req)) return 4;
   if (b[20] != a[2][2]) return 5;
+  ARMCI_Put1(&a[3][0], &b[700], sizeof(double), me); /* a statement, as programs write it */
+  if (b[700] != a[3][0] || ARMCI_Put1(&a[3][1], &b[700], 8, me) != 0 || b[700] != a[3][1]) return 11;
   src[0] = &a[0][0];
   src[1] = &a[9][0];
   dst[0] = b + 500;

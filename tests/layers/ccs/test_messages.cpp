@@ -43,8 +43,9 @@ void with_list(CCS_token_t token, void* buffer, unsigned length, unsigned n, ...
 
 void with_none(CCS_token_t token, void* buffer, unsigned length) { note(token, buffer, length, 0); }
 
-void with_two(CCS_token_t token, void* buffer, unsigned length, void* pointer, int number) {
-  note(token, buffer, length, 2);
+// The length as an int, as programs in C have it.
+void with_two(CCS_token_t token, void* buffer, int length, void* pointer, int number) {
+  note(token, buffer, static_cast<unsigned>(length), 2);
   got.args = {reinterpret_cast<CCS_handler_arg_t>(pointer), static_cast<CCS_handler_arg_t>(number)};
 }
 

@@ -40,6 +40,22 @@ void exchange() {
   CHECK(LCI_sync_free(&v1_sync) == LCI_OK);
 }
 
+// The queue, or its address; the number by address, by value, or as a 0.
+void spellings() {
+  LCI_comp_t cq;
+  CHECK(LCI_queue_create(LCI_UR_DEVICE, &cq) == LCI_OK);
+  LCI_request_t requests[4] = {};
+  std::size_t n = 9;
+  CHECK(LCI_queue_pop_multiple(cq, 4, requests, &n) == LCI_OK && n == 0);
+  n = 9;
+  CHECK(LCI_queue_pop_multiple(&cq, 4, requests, &n) == LCI_OK && n == 0);
+  CHECK(LCI_queue_pop_multiple(&cq, 4, requests, n) == LCI_OK && requests[0].flag == LCI_ERR_RETRY);
+  requests[0].flag = LCI_OK;
+  CHECK(LCI_queue_pop_multiple(&cq, 4, requests, 0) == LCI_OK && requests[0].flag == LCI_ERR_RETRY);
+  CHECK(LCI_queue_pop(&cq, requests) == LCI_ERR_RETRY && LCI_queue_pop(cq, requests) == LCI_ERR_RETRY);
+  CHECK(LCI_queue_free(&cq) == LCI_OK);
+}
+
 }  // namespace
 
 int main() {
@@ -49,6 +65,7 @@ int main() {
     lci::g_runtime_init();
     if (!v1_first) CHECK(LCI_initialize() == LCI_OK);
     exchange();
+    spellings();
     lci::barrier();
     CHECK(LCI_barrier() == LCI_OK);
     if (!v1_last) CHECK(LCI_finalize() == LCI_OK);
