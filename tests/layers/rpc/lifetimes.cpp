@@ -151,8 +151,8 @@ TEST_CASE("an engine closes while other threads post calls with large arguments"
 }
 
 TEST_CASE("an engine closes while other threads free calls with large arguments") {
+  rpc::handle<size_t> unanswered;  // ends after the engine, whose thread assigns it
   const engines e;
-  rpc::handle<size_t> unanswered;
   e.server.define("size", [&](rpc::handle<size_t> h, const rpc::view<char>&) { unanswered = std::move(h); });
   const std::vector<char> large(40'000, 'x');
   for (int i = 0; i < 200; ++i) {
@@ -209,8 +209,8 @@ TEST_CASE("an engine closes soon although a thread connects to a process that do
 }
 
 TEST_CASE("a short deadline ends a call in time although the background thread sleeps") {
+  rpc::handle<int> unanswered;  // ends after the engine, whose thread assigns it
   engines e;
-  rpc::handle<int> unanswered;
   e.server.define("never", [&](rpc::handle<int> h) { unanswered = std::move(h); });
   rpc::engine client("tcp://127.0.0.1", rpc::options().client().background());
   const auto never = client.declare<int()>("never");
