@@ -8,6 +8,7 @@
 #include <coroutine>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -147,7 +148,14 @@ template <class F, class Shape>
 class coroutine_handler final : public handler {
  public:
   explicit coroutine_handler(F f) : f_(std::make_shared<F>(std::move(f))) {}
-  void execute(incoming* in) noexcept override { run({f_, engine_of(*in), incoming_ptr(in)}); }
+  void execute(incoming* in) noexcept override {
+    kept_t kept{f_, engine_of(*in), incoming_ptr(in)};
+    try {
+      run(kept);
+    } catch (const std::bad_alloc&) {  // there is no memory for its frame
+      answer(*kept.in, std::current_exception());
+    }
+  }
 
  private:
   using result = typename Shape::types::result;
@@ -160,7 +168,8 @@ class coroutine_handler final : public handler {
     std::shared_ptr<engine_core> engine;
     incoming_ptr in;
   };
-  static detached run(kept_t kept) {
+  static detached run(kept_t& given) {
+    kept_t kept = std::move(given);
     incoming_ptr& in = kept.in;
     reader r = arguments_of(*in);
     std::optional<decoded<typename Shape::values>> d;

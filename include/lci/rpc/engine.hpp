@@ -67,7 +67,8 @@ class LCI_API engine {
   /// The URL by which peers connect() to this engine.
   std::string url() const;
   /// Connects to the engine, or the program of HG, with this URL. Throws peer_error if it can't be reached,
-  /// lci::invalid_argument_error if the URL is malformed.
+  /// cancelled_error if another thread closes this engine meanwhile, lci::invalid_argument_error if the URL is
+  /// malformed.
   peer connect(const std::string& url) const;
   /// The peer that stands for this engine, for calls within the process.
   peer self() const;

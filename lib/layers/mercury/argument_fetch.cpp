@@ -59,14 +59,14 @@ hg_return_t argument_fetch::start(na_class_t* na, na_context_t* context, void* b
     return HG_NA_ERROR;
   }
   operations_.fetch_add(1, std::memory_order_relaxed);
-  if (NA_Get(na, context, callback, arg, local_, 0, remote_, 0, size_, source_, NA_OP_ID_IGNORE) == NA_SUCCESS)
-    return HG_SUCCESS;
+  const na_return_t code = NA_Get(na, context, callback, arg, local_, 0, remote_, 0, size_, source_, NA_OP_ID_IGNORE);
+  if (code == NA_SUCCESS) return HG_SUCCESS;
   operations_.fetch_sub(1, std::memory_order_release);
-  return HG_NA_ERROR;
+  return code == NA_NOMEM_ERROR ? HG_NOMEM_ERROR : HG_NA_ERROR;
 }
 
 hg_return_t argument_fetch::result(const na_cb_info* info) const {
-  if (info->ret != NA_SUCCESS) return HG_NA_ERROR;
+  if (info->ret != NA_SUCCESS) return info->ret == NA_NOMEM_ERROR ? HG_NOMEM_ERROR : HG_NA_ERROR;
   return message_check(check_start, buffer_, size_) == check_ ? HG_SUCCESS : HG_CHECKSUM_ERROR;
 }
 

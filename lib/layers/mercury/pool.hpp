@@ -49,14 +49,18 @@ class pool {
     std::lock_guard guard(lock_);
     return in_use_;
   }
+  /// Calls f() with each object, without the lock. Needs no memory.
   template <class F>
   void for_each(F&& f) const {
-    std::vector<T*> all;
-    {
-      std::lock_guard guard(lock_);
-      for (auto& t : all_) all.push_back(t.get());
+    for (size_t i = 0;; ++i) {
+      T* t = nullptr;
+      {
+        std::lock_guard guard(lock_);
+        if (i >= all_.size()) return;
+        t = all_[i].get();
+      }
+      f(*t);
     }
-    for (T* t : all) f(*t);
   }
   /// Gives up ownership of all objects without freeing them, as other code may still use them.
   void abandon() {

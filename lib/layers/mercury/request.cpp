@@ -131,10 +131,13 @@ hg_return_t request::send() {
   const na_return_t tried = NA_Direct_try(owner.network->na(), request_.get(), size, address, tag());
   if (LCI_LIKELY(tried == NA_SUCCESS)) return HG_SUCCESS;
   // A send that fails at once ends the request as one that fails later does.
-  if (tried == NA_TIMEOUT)
+  if (tried == NA_TIMEOUT) {
     queue(size);
-  else if (take(cookie))
-    finish(HG_NA_ERROR);
+  } else {
+    runtime& r = owner;
+    if (take(cookie)) finish(HG_NA_ERROR);
+    r.wake();
+  }
   return HG_SUCCESS;
 }
 
@@ -145,10 +148,12 @@ void request::queue(size_t size) {
   if (NA_Direct_queue(owner.network->na(), owner.network->context(), on_sent, this, request_.get(), size, address,
                       tag(), &queued_) == NA_SUCCESS)
     return;
+  runtime& r = owner;
   if (take(cookie)) finish(HG_NA_ERROR);
   complete_one();
-  owner.operations.fetch_sub(1, std::memory_order_release);
+  r.operations.fetch_sub(1, std::memory_order_release);
   unref();
+  r.wake();
 }
 
 na_return_t request::on_sent(const na_cb_info* info) {

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "lib/layers/na/arguments.hpp"
+#include "lib/layers/na/direct.hpp"
 
 using na::addr;
 using na::check;
@@ -33,7 +34,13 @@ na_return_t NA_Addr_lookup_wait(na_class_t* na_class, const char* name, na_addr_
   if (const na_return_t bad = check_not_null(function, "name", name)) return bad;
   if (const na_return_t bad = check_not_null(function, "addr", found)) return bad;
   const std::atomic<bool> never{false};
-  return na::guarded(function, [&] { return *found = na_class->searching.find(*na_class, name, never), NA_SUCCESS; });
+  return NA_Direct_lookup(na_class, name, found, never);
+}
+
+na_return_t NA_Direct_lookup(na_class_t* na_class, const char* name, na_addr_t* found,
+                             const std::atomic<bool>& gives_up) {
+  return na::guarded("NA_Addr_lookup_wait",
+                     [&] { return *found = na_class->searching.find(*na_class, name, gives_up), NA_SUCCESS; });
 }
 
 na_return_t NA_Addr_free(na_class_t* na_class, na_addr_t value) {

@@ -31,6 +31,14 @@ void na_class::forget_failed(const lci::peer_failure_error& e) {
   direct.pay_some();
 }
 
+void na_class::end_peers_of(const na_context_t* context) {
+  operations.for_each_used([&](const operation& op) {
+    const na_cb_type_t type = op.type.load(std::memory_order_relaxed);
+    if (op.context.load(std::memory_order_relaxed) != context) return;
+    if (type != NA_CB_LOOKUP && type != NA_CB_RECV_UNEXPECTED) direct.end(op.peer);
+  });
+}
+
 void na_class::finish(operation* op, lci::status_t status) {
   status.user_context = op;
   op->context.load(std::memory_order_relaxed)->signal(status);

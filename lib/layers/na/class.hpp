@@ -44,6 +44,9 @@ struct na_class {
   bool advance(unsigned most = 1);
   /// Makes the addresses of a peer stale whose failure a wait of the core has reported.
   void forget_failed(const lci::peer_failure_error& e);
+  /// Ends the connections with the peers of the context's outstanding operations, which fail then. For peers that have
+  /// not answered for long. No thread may start or trigger operations of the context meanwhile.
+  void end_peers_of(const na_context_t* context);
   /// Completes the operation: adds it to its context's queue.
   void finish(na::operation* op, lci::status_t status);
   /// Allocates an operation and sets the members that all types of operations use.

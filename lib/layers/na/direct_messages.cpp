@@ -347,6 +347,8 @@ na_return_t NA_Direct_queue(na_class_t* na_class, na_context_t* context, na_cb_t
 
 na_size_t NA_Direct_call_bytes(na_class_t* na_class) { return na_class->call_bytes; }
 
+void NA_Direct_end_peers(na_class_t* na_class, na_context_t* context) { na_class->end_peers_of(context); }
+
 void NA_Direct_wake(na_context_t* context) { context->end_round(); }
 
 na_return_t NA_Direct_poll(na_class_t* na_class, na_context_t* context, unsigned most) {

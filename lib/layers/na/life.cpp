@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "lib/layers/na/class.hpp"
 #include "lib/layers/na/context.hpp"
@@ -57,6 +58,32 @@ std::string name_without_place(const na::identity& who) {
     name += digits;
   }
   return name;
+}
+
+/// One round of progress. If there is no memory for a moment, a later round succeeds. Returns whether anything happened.
+bool try_progress(na_class& c) {
+  try {
+    return c.progress();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// Cancels the context's operations until they have ended, for at most this time. Returns whether they have.
+bool end_operations(na_class& c, na_context& context, std::chrono::seconds longest) {
+  for (const clock::time_point end = clock::now() + longest;;) {
+    bool left = false;
+    c.operations.for_each_used([&](na::operation& op) {
+      if (op.context != &context) return;
+      left = true;
+      NA_Cancel(&c, &context, na::operation_pool::id_of(op));
+    });
+    const bool happened = try_progress(c);
+    while (na::operation* const op = context.pop()) c.done_with(op);
+    if (!left) return true;
+    if (clock::now() >= end) return false;
+    if (!happened) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
 }
 
 /// The address on which a class listens, in the core's syntax. Names of other protocols have no IP host: for them it is
@@ -134,7 +161,7 @@ na_class::~na_class() {
   // Drain messages that the network has not sent yet, before the connections close.
   const clock::time_point end = clock::now() + std::chrono::seconds(2);
   na::guarded("NA_Finalize", [&] {
-    do progress();
+    do try_progress(*this);
     while (!lci::test_drained_x().runtime(runtime).device(device).receives(false)().is_done() && clock::now() < end);
     return NA_SUCCESS;
   });
@@ -195,19 +222,11 @@ na_return_t NA_Context_destroy(na_class_t* na_class, na_context_t* context) {
   if (!na::valid(na_class, context))
     return na::refuse(NA_INVALID_PARAM, function, "context is no context of this class");
   return na::guarded(function, [&] {
-    // The core may still write to buffers of operations that have not ended, so wait for them.
-    const clock::time_point end = clock::now() + std::chrono::seconds(10);
-    for (bool left = true; left && clock::now() < end;) {
-      left = false;
-      na_class->operations.for_each_used([&](na::operation& op) {
-        if (op.context != context) return;
-        left = true;
-        NA_Cancel(na_class, context, na::operation_pool::id_of(op));
-      });
-      na_class->progress();
-      while (na::operation* const op = context->pop()) {
-        na_class->done_with(op);
-      }
+    // The core can't cancel puts and gets that the peer has to answer, and may still access their memory.
+    if (!end_operations(*na_class, *context, std::chrono::seconds(10))) {
+      na_class->end_peers_of(context);
+      if (!end_operations(*na_class, *context, std::chrono::seconds(5)))
+        return na::refuse(NA_PROTOCOL_ERROR, function, "operations have not ended; was it called in a callback?");
     }
     {
       const std::lock_guard guard(na_class->contexts_mutex);

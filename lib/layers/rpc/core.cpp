@@ -14,7 +14,7 @@
 namespace lci::rpc::detail {
 namespace {
 
-constexpr int64_t drain_ns = 10'000'000'000;  // a peer that neither reads nor disconnects must not block close()
+constexpr int64_t drain_ns = 10'000'000'000;  // then close() ends the connections with peers that do not read
 
 /// An entry of the list of functions and continuations that a thread is executing, each inside the one before.
 struct execution {
@@ -304,7 +304,8 @@ bool engine_core::drain(int64_t ns) {
     // Also of calls without references: another thread may be freeing them.
     calls.for_each([](outgoing& c) { c.detach(); });
     const auto is_quiet = [this] { return operations.load(std::memory_order_acquire) == 0; };
-    if (lane_->wait(1, is_quiet) && !has_work()) return true;
+    const bool was_quiet = lane_->wait(1, is_quiet);
+    if (was_quiet && !has_work() && (workers_ == nullptr || workers_->waiting().is_empty())) return true;
     if (now_ns() >= end) return false;
   }
 }
@@ -351,7 +352,11 @@ void engine_core::end() {
   }
   end_calls();                                // those that were posted after their thread was counted
   if (workers_ != nullptr) workers_->stop();  // not freed, as a peer may leave meanwhile
-  const bool is_quiet = drain(drain_ns);
+  bool is_quiet = drain(drain_ns);
+  if (!is_quiet) {
+    NA_Direct_end_peers(na_, context());
+    is_quiet = drain(drain_ns);
+  }
   NA_Direct_close(na_);
   while (continuation* const c = ready_.pop()) run_continuation(c);
   // After this store no thread begins to use the network.

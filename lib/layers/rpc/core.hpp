@@ -120,6 +120,11 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
     return f;
   }
 
+  /// Connects to the process with this URL. Within an `entry`. Fails soon after close() has been called.
+  na_return_t find(const std::string& url, na_addr_t* found) {
+    return NA_Direct_lookup(na_, url.c_str(), found, closing_);
+  }
+
   /// Queues a call whose arguments are complete for execution.
   void arrived(incoming* in);
   void soon(continuation* c) { ready_.push(c); }

@@ -30,7 +30,11 @@ void incoming::arrive(na_addr_t from, na_tag_t tag, const void* data, size_t siz
 }
 
 bool incoming::accept() {
-  const hg_return_t result = size_ <= owner.largest_request ? read() : HG_PROTOCOL_ERROR;
+  hg_return_t result = HG_NOMEM_ERROR;
+  try {
+    result = size_ <= owner.largest_request ? read() : HG_PROTOCOL_ERROR;
+  } catch (const std::bad_alloc&) {  // for the text of a refusal
+  }
   if (LCI_LIKELY(result == HG_SUCCESS)) return true;
   if (result == HG_TIMEOUT) return false;
   if (!is_answered_) answer_code(result);

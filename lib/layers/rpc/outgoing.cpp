@@ -14,6 +14,10 @@ namespace lci::rpc::detail {
 using mercury::request_header;
 using mercury::response_header;
 
+namespace {
+outcome failure_of(na_return_t code) { return code == NA_NOMEM_ERROR ? outcome::no_memory : outcome::peer_failed; }
+}  // namespace
+
 outgoing::outgoing(engine_core& e, uint32_t number)
     : owner(e),
       number_(number),
@@ -65,21 +69,25 @@ void outgoing::post(writer& arguments, std::unique_ptr<kept> owned) {
   const size_t size = sizeof h + h.payload;
   const na_return_t tried = NA_Direct_try(owner.na(), request_.get(), size, peer_, tag());
   if (LCI_LIKELY(tried == NA_SUCCESS)) return;
-  if (tried != NA_TIMEOUT || !queue(size)) finish(outcome::peer_failed);
+  const na_return_t queued = tried == NA_TIMEOUT ? queue(size) : tried;
+  if (queued != NA_SUCCESS) finish(failure_of(queued));
 }
 
-bool outgoing::queue(size_t size) {
+na_return_t outgoing::queue(size_t size) {
+  na_return_t code = NA_SUCCESS;
   ref();  // of the send
   owner.operations.fetch_add(1, std::memory_order_relaxed);
   {
     std::lock_guard guard(send_lock_);
-    is_queued_ = NA_Direct_queue(owner.na(), owner.context(), on_sent, this, request_.get(), size, peer_, tag(),
-                                 &queued_) == NA_SUCCESS;
-    if (LCI_LIKELY(is_queued_)) return true;
+    code = NA_Direct_queue(owner.na(), owner.context(), on_sent, this, request_.get(), size, peer_, tag(), &queued_);
+    is_queued_ = code == NA_SUCCESS;
+    // Another thread may have ended the call already, and found no send to cancel.
+    if (LCI_UNLIKELY(awaited_.load(std::memory_order_acquire) == 0)) cancel_send();
+    if (LCI_LIKELY(is_queued_)) return code;
   }
   unref();
   owner.operations.fetch_sub(1, std::memory_order_release);
-  return false;
+  return code;
 }
 
 void outgoing::cancel_send() {
@@ -144,10 +152,10 @@ void outgoing::transfer(bool is_pull, std::shared_ptr<region> remote, size_t rem
   ref();  // of the operation
   owner.operations.fetch_add(1, std::memory_order_relaxed);
   const auto start = is_pull ? NA_Get : NA_Put;
-  if (start(owner.na(), owner.context(), on_transferred, this, local_->memory(), local_offset, remote_->memory(),
-            remote_offset, size, peer_, NA_OP_ID_IGNORE) == NA_SUCCESS)
-    return;
-  finish(outcome::peer_failed);
+  const na_return_t code = start(owner.na(), owner.context(), on_transferred, this, local_->memory(), local_offset,
+                                 remote_->memory(), remote_offset, size, peer_, NA_OP_ID_IGNORE);
+  if (code == NA_SUCCESS) return;
+  finish(failure_of(code));
   unref();
   owner.operations.fetch_sub(1, std::memory_order_release);
 }
@@ -155,7 +163,7 @@ void outgoing::transfer(bool is_pull, std::shared_ptr<region> remote, size_t rem
 na_return_t outgoing::on_transferred(const na_cb_info* info) {
   auto* c = static_cast<outgoing*>(info->arg);
   engine_core& e = c->owner;
-  c->finish(info->ret == NA_SUCCESS ? outcome::answered : outcome::peer_failed);
+  c->finish(info->ret == NA_SUCCESS ? outcome::answered : failure_of(info->ret));
   c->unref();
   e.operations.fetch_sub(1, std::memory_order_release);
   return NA_SUCCESS;
@@ -168,7 +176,7 @@ na_return_t outgoing::on_sent(const na_cb_info* info) {
     std::lock_guard guard(c->send_lock_);
     c->is_queued_ = false;
   }
-  if (LCI_UNLIKELY(info->ret != NA_SUCCESS)) c->finish(outcome::peer_failed);
+  if (LCI_UNLIKELY(info->ret != NA_SUCCESS)) c->finish(failure_of(info->ret));
   c->unref();
   e.operations.fetch_sub(1, std::memory_order_release);
   return NA_SUCCESS;

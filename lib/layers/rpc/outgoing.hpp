@@ -99,7 +99,7 @@ class outgoing final : public call {
   static na_return_t on_sent(const na_cb_info* info);
   static na_return_t on_transferred(const na_cb_info* info);
   bool expose(writer& arguments, mercury::request_header& h);
-  bool queue(size_t size);
+  na_return_t queue(size_t size);
   void add_part(const mercury::response_header& h, const char* payload);
   /// Whether the call still awaited this cookie. If so, the caller must end() it.
   bool claim(uint64_t awaited);

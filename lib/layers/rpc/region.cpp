@@ -111,10 +111,11 @@ bulk read_bulk(reader& r) {
   auto engine = r.where().engine->shared_from_this();
   const engine_core::entry use(*engine);
   if (h.process == engine->process) {
+    std::shared_ptr<region> own;  // may be the last reference, whose release takes the lock
     std::lock_guard guard(engine->regions_lock);
     const auto found = engine->regions.find(h.id);
     if (found != engine->regions.end())
-      if (auto own = found->second.lock(); own != nullptr && own->size() >= m.base + h.size)
+      if (own = found->second.lock(); own != nullptr && own->size() >= m.base + h.size)
         return {std::move(own), static_cast<size_t>(m.base), static_cast<size_t>(h.size)};
     throw_bad_message("a bulk is of memory that this process no longer exposes");
   }
@@ -147,6 +148,7 @@ call* transfer(const bulk& remote, const bulk& local, size_t size, bool is_pull,
   const engine_core::entry use(e);
   outgoing* const c = e.take_call();
   c->begin(nullptr, remote.region_->owner());
+  call_ptr begun(c);
   if (deadline != no_limit) e.add_timer(*c, now_ns() + deadline);
   if (size == 0 || remote.region_->is_local()) {
     is_pull ? copy(*local.region_, local.offset_, *remote.region_, remote.offset_, size)
@@ -155,7 +157,7 @@ call* transfer(const bulk& remote, const bulk& local, size_t size, bool is_pull,
   } else {
     c->transfer(is_pull, remote.region_, remote.offset_, local.region_, local.offset_, size);
   }
-  return c;
+  return begun.release();
 }
 
 }  // namespace lci::rpc::detail

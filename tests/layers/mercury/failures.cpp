@@ -1,5 +1,9 @@
 // Damaged messages, and processes that die: waiting calls end with a code, and other processes are not affected.
+#include <mercury_callback.h>
+
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "tests/layers/mercury/functions.hpp"
 #include "tests/layers/mercury/tap.hpp"
@@ -227,6 +231,48 @@ void finalizing_early() {
   REQUIRE(now() - begin < 5);
 }
 
+/// A call of a server that has ended fails at once, and wakes a thread that waits for its completion.
+void a_failed_call_wakes_a_waiting_thread() {
+  process server({"serve"});
+  const hg h(url);
+  const na_addr_t there = h.find(server.line());
+  server.kill(SIGKILL);
+  hg_context_t* const context = HG_Context_create();
+  REQUIRE(context != nullptr);
+  hg_handle_t handle = HG_HANDLE_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Create(context, there, h.ids.null, &handle));
+  std::atomic<int> failed{0};
+  const auto count = [](const hg_cb_info* info) {
+    if (info->ret == HG_NA_ERROR) static_cast<std::atomic<int>*>(info->arg)->fetch_add(1);
+    return HG_SUCCESS;
+  };
+  const auto call = [&] { REQUIRE_HG(HG_SUCCESS, HG_Forward(handle, count, &failed, nullptr)); };
+  const auto trigger = [&] {
+    unsigned n = 0;
+    return HG_Trigger(context, 0, 1, &n);
+  };
+  call();  // fails at once, or when the end of the server is noticed
+  while (failed == 0) {
+    trigger();
+    (void)HG_Progress(context, 100);
+  }
+  for (int i = 0; i < 3; ++i) {
+    const int before = failed;
+    std::thread waits([&] {
+      const double begin = now();
+      REQUIRE_HG(HG_SUCCESS, HG_Progress(context, 20000));
+      REQUIRE(now() - begin < 10);
+      REQUIRE_HG(HG_SUCCESS, trigger());
+    });
+    usleep(50000);  // until the thread sleeps
+    call();
+    waits.join();
+    REQUIRE(failed == before + 1);
+  }
+  REQUIRE_HG(HG_SUCCESS, HG_Destroy(handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(context));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -246,6 +292,7 @@ int main(int argc, char** argv) {
   std::puts("clients that die: done");
   names_with_one_id();
   finalizing_early();
+  a_failed_call_wakes_a_waiting_thread();
   std::puts("names with one id, early ends: done");
   return 0;
 }

@@ -179,6 +179,40 @@ void floods_a_victim() {
   REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_free(net.c, theirs));
 }
 
+/// A context can be destroyed although a peer that has stopped does not answer its puts and gets. Then the network no
+/// longer accesses their memory.
+void destroys_a_context_whose_peer_has_stopped() {
+  test::process victim({"expose"});
+  network net("tcp");
+  const na_addr_t peer = net.find(victim.line());
+  outcome handle, put, get;
+  char text[64];
+  REQUIRE_CODE(NA_SUCCESS,
+               NA_Msg_recv_expected(net.c, net.x, outcome::store, &handle, text, sizeof text, peer, 1, nullptr));
+  signal_to(net, peer);
+  net.until([&] { return handle.done(); });
+  na_mem_handle_t theirs = NA_MEM_HANDLE_NULL, mine = NA_MEM_HANDLE_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_deserialize(net.c, &theirs, text, sizeof text));
+  auto memory = std::make_unique<std::vector<char>>(1 << 20, 'm');
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_create(net.c, memory->data(), memory->size(), NA_MEM_READWRITE, &mine));
+  victim.kill(SIGSTOP);
+  REQUIRE_CODE(NA_SUCCESS, NA_Put(net.c, net.x, outcome::store, &put, mine, 0, theirs, 0, 1000, peer, nullptr));
+  REQUIRE_CODE(NA_SUCCESS,
+               NA_Get(net.c, net.x, outcome::store, &get, mine, 0, theirs, 0, memory->size(), peer, nullptr));
+  for (int i = 0; i < 5; ++i) NA_Progress(net.c, net.x, 10);
+  REQUIRE_CODE(NA_SUCCESS, NA_Context_destroy(net.c, net.x));
+  memory.reset();
+  victim.kill(SIGCONT);
+  // The class can still be used.
+  net.x = NA_Context_create(net.c);
+  REQUIRE(net.x != nullptr);
+  test::process other({"sleep"});
+  signal_to(net, net.find(other.line()));
+  REQUIRE(other.line() == "received");
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_free(net.c, mine));
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_free(net.c, theirs));
+}
+
 /// Gives the first peer access to memory, then makes progress, and receives nothing more.
 int expose() {
   const network net("tcp", true);
@@ -264,6 +298,7 @@ int main(int argc, char** argv) {
   waits_for("leave", false);
   serves_on();
   floods_a_victim();
+  destroys_a_context_whose_peer_has_stopped();
   finds_nothing();
   restarts();
   return 0;

@@ -1,5 +1,5 @@
 // A receiver without memory for messages that no receive has matched: they are lost, its progress says so, and they do
-// not fill the sender's window.
+// not fill the sender's window. Contexts can be destroyed meanwhile.
 #include "tests/layers/na/processes.hpp"
 #include "tests/support/failing_memory.hpp"
 
@@ -12,12 +12,12 @@ using test::outcome;
 constexpr int window = 8192, n_lost = window / 4;
 constexpr size_t message_size = 4096;
 
-/// Sends as many messages as the receiver loses and stores. All sends complete before a message is received.
-int send_all(const std::string& name) {
+/// Sends `n` messages, of which the receiver loses or stores each. All sends complete before a message is received.
+int send_all(const std::string& name, size_t n) {
   const network net("tcp");
   const na_addr_t to = net.find(name);
   const std::string text(message_size, 'u');
-  std::vector<outcome> sent(n_lost + window);
+  std::vector<outcome> sent(n);
   for (outcome& s : sent)
     REQUIRE_CODE(NA_SUCCESS,
                  NA_Msg_send_unexpected(net.c, net.x, outcome::store, &s, text.data(), text.size(), to, 1, nullptr));
@@ -30,7 +30,7 @@ int send_all(const std::string& name) {
 }
 
 void lose_and_store(const network& net) {
-  test::process sender({"send", net.own_name()});
+  test::process sender({"send", net.own_name(), std::to_string(n_lost + window)});
   int shortages = 0;
   {
     const lci_test::failing_memory shortage(message_size, 0, n_lost, 2 * message_size);
@@ -55,11 +55,26 @@ void lose_and_store(const network& net) {
   REQUIRE(sender.wait() == 0);
 }
 
+void destroy_contexts(const network& net) {
+  test::process sender({"send", net.own_name(), std::to_string(n_lost)});
+  const lci_test::failing_memory shortage(message_size, 0, n_lost, 2 * message_size);
+  const double end = test::now() + 30;
+  while (lci_test::failing_memory::failures() < n_lost) {
+    REQUIRE(test::now() < end);
+    na_context_t* const x = NA_Context_create(net.c);
+    REQUIRE(x != nullptr);
+    REQUIRE_CODE(NA_SUCCESS, NA_Context_destroy(net.c, x));
+  }
+  REQUIRE(sender.line() == "sent");
+  REQUIRE(sender.wait() == 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) return send_all(argv[2]);
+  if (argc > 1) return send_all(argv[2], std::stoul(argv[3]));
   const network net("tcp", true);
   lose_and_store(net);
+  destroy_contexts(net);
   return 0;
 }

@@ -1,4 +1,8 @@
 // The end of run(), of engines and of what refers to them, in functions that engines execute as well.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <future>
 #include <optional>
 
@@ -147,8 +151,8 @@ TEST_CASE("an engine closes while other threads post calls with large arguments"
 }
 
 TEST_CASE("an engine closes while other threads free calls with large arguments") {
+  rpc::handle<size_t> unanswered;  // ends after the engine, whose thread assigns it
   const engines e;
-  rpc::handle<size_t> unanswered;
   e.server.define("size", [&](rpc::handle<size_t> h, const rpc::view<char>&) { unanswered = std::move(h); });
   const std::vector<char> large(40'000, 'x');
   for (int i = 0; i < 200; ++i) {
@@ -184,9 +188,29 @@ TEST_CASE("an engine with a background thread closes at once") {
   CHECK(shortest < 60ms);
 }
 
+TEST_CASE("an engine closes soon although a thread connects to a process that does not answer") {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof at;
+  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&at), size) == 0);
+  REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size) == 0);
+  REQUIRE(listen(listener, 5) == 0);
+  const std::string url = "tcp://127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+  rpc::engine e("tcp://127.0.0.1", rpc::options().client());
+  auto connects = std::async(std::launch::async, [&] { CHECK_THROWS_AS(e.connect(url), rpc::cancelled_error); });
+  std::this_thread::sleep_for(100ms);
+  const auto begin = std::chrono::steady_clock::now();
+  e.close();
+  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+  connects.get();
+  close(listener);
+}
+
 TEST_CASE("a short deadline ends a call in time although the background thread sleeps") {
+  rpc::handle<int> unanswered;  // ends after the engine, whose thread assigns it
   engines e;
-  rpc::handle<int> unanswered;
   e.server.define("never", [&](rpc::handle<int> h) { unanswered = std::move(h); });
   rpc::engine client("tcp://127.0.0.1", rpc::options().client().background());
   const auto never = client.declare<int()>("never");

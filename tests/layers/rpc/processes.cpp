@@ -1,6 +1,7 @@
 // Processes that call each other, and that die: waiting calls throw, and other processes are not affected.
 #include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "lci/rpc.hpp"
 #include "tests/layers/na/processes.hpp"
@@ -16,9 +17,14 @@ int serve(const std::string& url) {
   const rpc::engine e(url);
   e.define("twice", [](int x) { return 2 * x; });
   e.define("echo", [](std::string s) { return s; });
+  int counted = 0;
+  e.define("count", [&counted] { ++counted; });
+  e.define("counted", [&counted] { return counted; });
   e.define("die", [] { kill(getpid(), SIGKILL); });
   e.define("sleep", [](int ms) { usleep(static_cast<useconds_t>(ms) * 1000); });
   e.define("end", [&e] { e.stop(); });
+  std::vector<char> memory(1 << 20);
+  e.define("memory", [&e, &memory] { return e.expose(memory); });
   e.define("call", [&e](int x, const std::string& who) { return e.declare<int(int)>("twice").on(e.connect(who))(x); });
   std::vector<std::unique_ptr<rpc::handle<int>>> kept;
   e.define("never", [&kept](rpc::handle<int> h) { kept.push_back(std::make_unique<rpc::handle<int>>(std::move(h))); });
@@ -63,7 +69,8 @@ int call_often(const std::string& name) {
 int call_for_ever(const std::string& name, const std::string& what) {
   const client c;
   const rpc::peer server = c.e.connect(name);
-  REQUIRE(c.twice.on(server)(1) == 2);
+  const auto much = c.e.declare<std::string()>("much");
+  if (what != "much") REQUIRE(c.twice.on(server)(1) == 2);
   say("ready");
   std::string large(16 << 20, 'x');
   const auto pull = c.e.declare<size_t(rpc::bulk)>("pull");
@@ -71,6 +78,7 @@ int call_for_ever(const std::string& name, const std::string& what) {
     if (what == "large") REQUIRE(c.echo.on(server)(large).size() == large.size());
     if (what == "bulk") REQUIRE(pull.on(server)(c.e.expose(large)) == large.size());
     if (what == "never") c.never.on(server)();
+    if (what == "much") REQUIRE(much.on(server)().size() == 32 << 20);
   }
 }
 
@@ -162,6 +170,57 @@ void a_server_that_does_not_answer() {
   REQUIRE(server.wait() == 0);
 }
 
+/// Calls whose deadline passes while they wait for a busy server are not sent later.
+void calls_that_wait_too_long() {
+  setenv("NA_CALLS_PER_PEER", "1", 1);
+  process server({"serve", "tcp://127.0.0.1"});
+  unsetenv("NA_CALLS_PER_PEER");
+  rpc::engine e("tcp://127.0.0.1", rpc::options().client().background());
+  const rpc::peer there = e.connect(server.line());
+  const auto count = e.declare<void()>("count");
+  const auto sleeps = e.declare<void(int)>("sleep").call_x(there, 3000)();
+  for (const double end = now() + 1.5; now() < end;) {
+    const auto f = count.call_x(there).deadline(0ms)();
+    while (!f.is_ready()) std::this_thread::yield();
+  }
+  const bool was_busy = !sleeps.is_ready();  // else this process has been stopped for long
+  const int counted = e.declare<int()>("counted").on(there)();
+  REQUIRE(counted == 0 || !was_busy);
+  e.declare<void()>("end").on(there)();
+  REQUIRE(server.wait() == 0);
+}
+
+/// An engine closes although a peer that has stopped answers none of its transfers, and reads no result. The network no
+/// longer accesses their memory then.
+void engines_close_beside_a_peer_that_has_stopped() {
+  setenv("LCI_ATTR_BACKEND", "tcp", 1);  // in shared memory, transfers do not need the peer
+  process server({"serve", "tcp://127.0.0.1"});
+  const std::string name = server.line();
+  {
+    rpc::engine closed("tcp://127.0.0.1", rpc::options().background());
+    closed.define("much", [] { return std::string(32 << 20, 'm'); });
+    const rpc::peer there = closed.connect(name);
+    const rpc::bulk theirs = closed.declare<rpc::bulk()>("memory").on(there)();
+    process reader({"for_ever", closed.url(), "much"});
+    REQUIRE(reader.line() == "ready");
+    server.kill(SIGSTOP);
+    reader.kill(SIGSTOP);
+    auto memory = std::make_unique<std::vector<char>>(1 << 20);
+    auto transfer = theirs.pull_x(*memory)();
+    REQUIRE(!transfer.wait_for(100ms));
+    const double begin = now();
+    closed.close();
+    REQUIRE(now() - begin < 18);
+    memory.reset();
+    server.kill(SIGCONT);
+    REQUIRE(throws<rpc::error>([&] { transfer.get(); }));
+  }
+  const client c;
+  c.end.on(c.e.connect(name))();
+  REQUIRE(server.wait() == 0);
+  unsetenv("LCI_ATTR_BACKEND");
+}
+
 void servers_that_call_servers() {
   process first({"serve", "tcp://127.0.0.1"}), second({"serve", "shm://"});
   const std::string a = first.line(), b = second.line();
@@ -204,6 +263,8 @@ int main(int argc, char** argv) {
   clients_that_die_disturb_nobody();
   clients_that_leave_their_calls();
   a_server_that_does_not_answer();
+  calls_that_wait_too_long();
+  engines_close_beside_a_peer_that_has_stopped();
   servers_that_call_servers();
   return 0;
 }
