@@ -102,7 +102,8 @@ class Files(Tools):
     def test_output_to_a_fifo_waits_for_its_reader_and_says_so(self):
         fifo = f'{self.folder}/fifo'
         os.mkfifo(fifo)
-        started = subprocess.Popen([LCIRUN, '-n', '2', '--output', fifo, 'echo', 'x'], stderr=subprocess.PIPE, text=True)
+        started = subprocess.Popen([LCIRUN, '-n', '2', '--output', fifo, 'echo', 'x'],
+                                   stderr=subprocess.PIPE, text=True)
         self.addCleanup(started.communicate)
         self.addCleanup(started.kill)
         self.assertEqual(started.stderr.readline(),
