@@ -6,7 +6,7 @@
 
 namespace lci::tools {
 
-/// The text as a JSON string, with its quotes.
+/// Returns the text as a JSON string, with its quotes. JSON is UTF-8: each byte that is none becomes U+FFFD.
 std::string json_text(std::string_view text);
 
 }  // namespace lci::tools

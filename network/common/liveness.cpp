@@ -21,10 +21,20 @@ namespace {
 constexpr char context_end = 'b';
 constexpr char device_end = 'd';  // the device
 constexpr char given_up = 'g';    // the device; the rank that it counts as failed
+constexpr char token_known = 'k';
 
 /// 0: not the letter of a notification after which others may follow.
 size_t size_of_note(char letter) {
-  return letter == device_end ? 1 + sizeof(uint32_t) : letter == given_up ? 1 + 2 * sizeof(uint32_t) : 0;
+  switch (letter) {
+    case device_end:
+      return 1 + sizeof(uint32_t);
+    case given_up:
+      return 1 + 2 * sizeof(uint32_t);
+    case token_known:
+      return 1;
+    default:
+      return 0;
+  }
 }
 constexpr size_t size_of_longest_note = 1 + 2 * sizeof(uint32_t);
 
@@ -44,6 +54,14 @@ void send_note(int fd, const char* note, size_t size) {
     if (errno != EINTR) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
+
+// A rank sends its token sooner, unless it computes. A connection without one is closed if its descriptor is needed.
+constexpr std::chrono::seconds usual_token_time{1};
+// Allowance for strangers; all ranks may connect at once.
+constexpr size_t spare_watchers = 64;
+// How often the peer's host may close our connection before the peer counts as failed.
+constexpr int most_dropped = 10;
+
 constexpr uint64_t listener_mark = ~uint64_t{0};
 constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // added to a descriptor; without it the mark is a rank
 
@@ -66,14 +84,19 @@ liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_addre
   if (timeout_s > 0 && n_ranks > 1 && length_of(mine) > 0) {
     listener_ = listen_at(mine, static_cast<int>(std::min<size_t>(n_ranks, 4096)));
     events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
-    // A rank that can't listen is not watched; it says so with an address of family 0.
+    // A rank that can't listen is not watched; it says so with an empty offer.
     if (listener_.get() < 0 || events_.get() < 0 || !add(events_.get(), listener_.get(), listener_mark)) {
       log_warning(std::string("ranks can't monitor this one: ") + std::strerror(errno) + "; failures may go unnoticed");
       listener_ = {};
     }
   }
-  if (listener_.get() < 0) mine = {};
-  where_all_listen_ = exchange.offer({reinterpret_cast<const char*>(&mine), length_of(mine)});
+  std::string offer;
+  if (listener_.get() >= 0) {
+    token_ = new_secret();
+    offer.assign(reinterpret_cast<const char*>(&mine), length_of(mine));
+    offer.append(reinterpret_cast<const char*>(token_.data()), token_.size());
+  }
+  where_all_listen_ = exchange.offer(offer);
   // Before settle() no rank is watched.
   for (size_t r = 0; r < n_ranks; ++r) met_[r].store(true, std::memory_order_relaxed);
 }
@@ -84,15 +107,18 @@ void liveness::settle(acquaintance how) {
   if (how == acquaintance::all_at_once)
     for (const std::string& one : exchange_.read_all(where_all_listen_)) where_.push_back(address_in(one));
   for (size_t r = 0; r < n_ranks; ++r) {
-    const bool known_not_to_listen = !where_.empty() && length_of(where_[r]) == 0;
+    const bool known_not_to_listen = !where_.empty() && length_of(where_[r].listener) == 0;
     met_[r].store(static_cast<int>(r) == own_rank_ || known_not_to_listen, std::memory_order_relaxed);
   }
 }
 
-sockaddr_storage liveness::address_in(const std::string& offered) {
-  sockaddr_storage where{};
-  std::memcpy(&where, offered.data(), std::min(offered.size(), sizeof where));
-  if (offered.size() != length_of(where)) where = {};
+liveness::offered_address liveness::address_in(const std::string& offered) {
+  offered_address where;
+  if (offered.size() <= where.token.size()) return where;
+  const size_t length = offered.size() - where.token.size();
+  std::memcpy(&where.listener, offered.data(), std::min(length, sizeof where.listener));
+  std::memcpy(where.token.data(), offered.data() + length, where.token.size());
+  if (length != length_of(where.listener)) where.listener = {};
   return where;
 }
 
@@ -103,7 +129,11 @@ liveness::~liveness() {
   } catch (const std::bad_alloc&) {
     // Peers whose connections were not accepted count this rank as failed.
   }
-  for (auto& [fd, connection] : watchers_) send_note(fd, &context_end, 1);
+  for (auto& [fd, w] : watchers_) {
+    // Closed with a token that was not read, a connection is reset, and the network may not deliver the notification.
+    if (!w.known) (void)read_token(w);
+    send_note(fd, &context_end, 1);
+  }
 }
 
 void liveness::watch(int rank) noexcept {
@@ -121,9 +151,9 @@ void liveness::watch(int rank) noexcept {
 }
 
 void liveness::begin_to_watch(int rank) {
-  const sockaddr_storage where =
+  const offered_address where =
       where_.empty() ? address_in(exchange_.read(where_all_listen_, rank)) : where_[static_cast<size_t>(rank)];
-  if (length_of(where) == 0) return;
+  if (length_of(where.listener) == 0) return;
   std::lock_guard guard(mutex_);
   watched w;
   w.where = where;
@@ -141,7 +171,7 @@ void liveness::begin_to_watch(int rank) {
 
 int liveness::connect(int rank, watched& w) {
   w.again = clock::now() + pause_before_next_try;
-  w.connection = begin_to_connect(w.where, std::chrono::duration_cast<std::chrono::milliseconds>(timeout_));
+  w.connection = begin_to_connect(w.where.listener, std::chrono::duration_cast<std::chrono::milliseconds>(timeout_));
   if (w.connection.get() < 0) return errno;
   epoll_event e{};
   e.events = EPOLLIN | EPOLLRDHUP | EPOLLOUT;
@@ -178,7 +208,7 @@ void liveness::poll() {
     if (mark == listener_mark) {
       accept_all();
     } else if ((mark & watcher_mark) != 0) {
-      watchers_.erase(static_cast<int>(mark & ~watcher_mark));  // watchers send nothing, so the connection has ended
+      handle_watcher(static_cast<int>(mark & ~watcher_mark));
     } else if (auto it = watched_.find(static_cast<int>(mark)); it != watched_.end()) {
       handle(it->first, it->second, events[i].events);
     }
@@ -190,20 +220,65 @@ void liveness::accept_all() {
   if (listener_.get() < 0) return;
   for (;;) {
     socket_handle s(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (s.get() < 0) return;
-    // More connections than this are not from our job: a peer has one, or two for a moment.
-    if (watchers_.size() >= 2 * static_cast<size_t>(exchange_.size())) continue;
-    // If this fails, only the end of the connection goes unnoticed; if we closed it, the peer would report us as
-    // failed.
-    (void)add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
-    if (!notes_.empty()) send_note(s.get(), notes_.data(), notes_.size());
-    // Without memory the connection would be closed, and the peer would report us as failed. With the room reserved,
+    const int fd = s.get();
+    if (fd < 0) {
+      const bool no_descriptor = errno == EMFILE || errno == ENFILE;
+      if (no_descriptor && has_waiting(listener_) && close_stranger(usual_token_time)) continue;
+      return;
+    }
+    if (n_unknown_ >= static_cast<size_t>(exchange_.size()) + spare_watchers) (void)close_stranger({});
+    // If this fails, only the token and the end of the connection go unnoticed; if we closed it, the peer would have to
+    // connect again.
+    (void)add(events_.get(), fd, watcher_mark | static_cast<uint64_t>(fd));
+    if (!notes_.empty()) send_note(fd, notes_.data(), notes_.size());
+    // Without memory the connection would be closed, and the peer would have to connect again. With the room reserved,
     // emplace() moves the handle only if there is memory for the entry.
     insist_on_memory([&] {
       watchers_.reserve(watchers_.size() + 1);
-      watchers_.emplace(s.get(), std::move(s));
+      watchers_.emplace(fd, watcher{std::move(s), clock::now()});
     });
+    ++n_unknown_;
+    handle_watcher(fd);  // its token may have arrived
   }
+}
+
+bool liveness::read_token(watcher& w) {
+  const int fd = w.connection.get();
+  while (w.n_received < w.received.size()) {
+    const ssize_t n = recv(fd, w.received.data() + w.n_received, w.received.size() - w.n_received, MSG_DONTWAIT);
+    if (n < 0 && lacks_resources(errno)) return true;
+    if (n <= 0) return false;
+    w.n_received += static_cast<size_t>(n);
+  }
+  if (!equal(w.received, token_)) return false;
+  w.known = true;
+  --n_unknown_;
+  send_note(fd, &token_known, 1);
+  return true;
+}
+
+void liveness::handle_watcher(int fd) {
+  const auto it = watchers_.find(fd);
+  if (it == watchers_.end()) return;
+  watcher& w = it->second;
+  // A known watcher sends nothing more, so the connection has ended.
+  if (!w.known && read_token(w)) return;
+  if (!w.known) --n_unknown_;
+  watchers_.erase(it);
+}
+
+bool liveness::close_stranger(clock::duration age) {
+  auto oldest = watchers_.end();
+  for (auto it = watchers_.begin(); it != watchers_.end(); ++it) {
+    const watcher& w = it->second;
+    if (!w.known && (oldest == watchers_.end() || w.since < oldest->second.since)) oldest = it;
+  }
+  if (oldest == watchers_.end() || clock::now() - oldest->second.since < age) return false;
+  watcher& w = oldest->second;
+  if (read_token(w) && w.known) return true;
+  --n_unknown_;
+  watchers_.erase(oldest);
+  return true;
 }
 
 void liveness::handle(int rank, watched& w, uint32_t events) {
@@ -211,6 +286,7 @@ void liveness::handle(int rank, watched& w, uint32_t events) {
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) == 0) {
     // Connected: from now on only the end of the connection matters.
     w.connected = true;
+    send_note(fd, reinterpret_cast<const char*>(w.where.token.data()), w.where.token.size());
     undecided_.erase(rank);
     epoll_event e{};
     e.events = EPOLLIN | EPOLLRDHUP;
@@ -230,14 +306,23 @@ void liveness::handle(int rank, watched& w, uint32_t events) {
   const int error = got < 0 ? errno : 0;
   if (error == EAGAIN || error == EINTR || (got < 0 && lacks_memory(error))) return;
   // First what needs memory: without it the event comes again.
-  const bool is_retried = !w.connected && may_pass(error);  // until the timeout
+  const bool was_dropped = !w.known && (got == 0 || error == ECONNRESET) && w.n_dropped < most_dropped;
+  const bool is_retried = was_dropped || (!w.connected && may_pass(error));  // until the timeout
   std::string reason;
   if (!is_retried) {
-    reason = w.connected ? "its process or host has failed, or is unreachable" : "it does not answer";
+    reason =
+        w.connected || w.n_dropped > 0 ? "its process or host has failed, or is unreachable" : "it does not answer";
     if (error != 0) reason += std::string(": ") + std::strerror(error);
-    undecided_.insert(rank);
   }
+  undecided_.insert(rank);
   w.connection = {};  // closes it, which removes it from the epoll set
+  if (was_dropped) {
+    // The peer took us for a stranger, as our token came late; or its process has ended, which the next try tells.
+    ++w.n_dropped;
+    w.connected = false;
+    w.received.clear();
+    w.since = clock::now();
+  }
   if (is_retried) return;
   w.reason = std::move(reason);
   w.since = clock::now();
@@ -248,7 +333,9 @@ bool liveness::take_notes(int rank, watched& w) {
   while (!w.received.empty() && (size = size_of_note(w.received[0])) != 0) {
     if (w.received.size() < size) return true;
     const char* const numbers = w.received.data() + 1;
-    if (w.received[0] == device_end)
+    if (w.received[0] == token_known)
+      w.known = true;
+    else if (w.received[0] == device_end)
       add_departure(rank, false, "it has freed its device", number_at(numbers));
     else if (number_at(numbers + sizeof(uint32_t)) == static_cast<uint32_t>(own_rank_))
       add_departure(rank, true, "it counts this rank as failed", number_at(numbers));
@@ -288,7 +375,7 @@ bool liveness::give_up(int rank, uint32_t number) {
 void liveness::notify(const std::string& note) {
   accept_all();
   notes_ += note;
-  for (auto& [fd, connection] : watchers_) send_note(fd, note.data(), note.size());
+  for (auto& [fd, w] : watchers_) send_note(fd, note.data(), note.size());
 }
 
 void liveness::handle_due() {

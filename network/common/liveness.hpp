@@ -17,12 +17,17 @@
 
 #include "lib/base/cpu.hpp"
 #include "network/common/liveness_socket.hpp"
+#include "network/common/secret.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::network {
 
 /// One per context. Thread-safe once settled; no method waits for a peer. The connections carry only notifications of a
 /// few bytes: a device has ended, or counts a rank as failed; or, as the last one, the context ends.
+///
+/// Any program can connect to the port. A rank that connects sends a token, which is a part of the offered address, and
+/// is told that it is known. Connections without the token are bounded: the oldest makes room for another. A rank whose
+/// connection was closed before it was known connects again.
 class liveness {
  public:
   /// Offers the address on which this rank listens. `own_address`: an address of this host that peers can reach; family
@@ -75,23 +80,43 @@ class liveness {
 
  private:
   using clock = std::chrono::steady_clock;
+  struct offered_address {
+    sockaddr_storage listener{};  ///< family 0: the rank does not listen
+    secret token{};
+  };
   /// Our connection to a peer.
   struct watched {
-    sockaddr_storage where;
+    offered_address where;
     socket_handle connection;  // none: the peer is undecided, or the connection is to be retried
     clock::time_point since;   // start of the attempt to connect; or, if `reason` is set, of the suspicion
     clock::time_point again;   // when to retry
     bool connected = false;
+    bool known = false;    // the peer has received our token
+    int n_dropped = 0;     // connections that the peer's host has closed before
     std::string reason;    // why the peer is undecided
     std::string received;  // an incomplete notification
+  };
+  /// A connection to our listener.
+  struct watcher {
+    socket_handle connection;
+    clock::time_point since;
+    bool known = false;  // it has sent our token
+    size_t n_received = 0;
+    secret received{};  // a part of the token
   };
 
   LCI_COLD void watch(int rank) noexcept;
   void begin_to_watch(int rank);
-  /// The address on which a peer listens; family 0 if it does not listen.
-  static sockaddr_storage address_in(const std::string& offered);
+  static offered_address address_in(const std::string& offered);
   departure departure_at(size_t i);
-  void accept_all();                                   // under mutex_
+  void accept_all();  // under mutex_
+  /// Receives the token of a watcher that is not known yet. False: the connection has ended, or it is a stranger's.
+  bool read_token(watcher& w);  // under mutex_
+  /// Handles an event of a watcher's connection.
+  void handle_watcher(int fd);  // under mutex_
+  /// Closes the connection that has been without a token for longest, if that is at least `age`, unless its token has
+  /// just arrived. False: there is none.
+  bool close_stranger(clock::duration age);            // under mutex_
   void handle(int rank, watched& w, uint32_t events);  // under mutex_
   void handle_due();                                   // under mutex_
   /// Starts to connect. Returns 0 or the error.
@@ -107,16 +132,18 @@ class liveness {
   address_exchange::ticket where_all_listen_;
   const int own_rank_;
   const clock::duration timeout_;
-  std::vector<sockaddr_storage> where_;  // empty: read when a peer is first met
+  secret token_{};
+  std::vector<offered_address> where_;  // empty: read when a peer is first met
   std::unique_ptr<std::atomic<bool>[]> met_;
   socket_handle listener_, events_;
 
   std::mutex mutex_;
-  std::unordered_map<int, watched> watched_;         // under mutex_
-  std::unordered_map<int, socket_handle> watchers_;  // under mutex_, by descriptor: connections from peers
-  std::unordered_set<int> undecided_;                // under mutex_: connecting, or suspected
-  std::string notes_;                                // under mutex_: all so far, for connections made later
-  std::vector<departure> departures_;                // under mutex_; in the order detected
+  std::unordered_map<int, watched> watched_;   // under mutex_
+  std::unordered_map<int, watcher> watchers_;  // under mutex_, by descriptor
+  size_t n_unknown_ = 0;                       // under mutex_: watchers that have not sent the token
+  std::unordered_set<int> undecided_;          // under mutex_: connecting, or suspected
+  std::string notes_;                          // under mutex_: all so far, for connections made later
+  std::vector<departure> departures_;          // under mutex_; in the order detected
   std::atomic<size_t> n_departures_{0};
   bool warned_ = false;  // under mutex_
 };

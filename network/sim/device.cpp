@@ -57,7 +57,11 @@ device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& con
 
 device::~device() {
   std::lock_guard lock(world_->mutex_);
-  std::erase_if(world_->transfers_, [&](auto& entry) { return entry.second.source == this; });
+  std::erase_if(world_->transfers_, [&](auto& entry) {
+    if (entry.second.source != this) return false;
+    world_->forget_notice(entry.second);
+    return true;
+  });
   // Messages that have not left the device are lost with it: see flushed().
   for (size_t other = 0; other < world_->ranks_.size(); ++other) {
     device* d = world_->find(static_cast<int>(other), index_);
@@ -160,7 +164,15 @@ errorcode_t device::send(const net_op& op, device& target) {
 errorcode_t device::move_memory(const net_op& op) {
   const int target = world_->station_of(rank_, op.peer);
   world::transfer t{.source = this, .target = target, .op = op, .payload = {}, .silent = op.inject};
+  // Whether the operation completes or fails, reporting that takes no memory.
+  device* const notified = op.has_imm ? world_->find(target, index_) : nullptr;
+  const auto reserve = [&] {
+    reserve_events((t.silent ? 0 : 1) + (notified == this ? 1 : 0));
+    if (notified != nullptr) notified->reserve_events(1);
+  };
   const auto count = [&] {
+    if (!t.silent) ++n_reserved_;
+    if (notified != nullptr) ++notified->n_reserved_;
     peers_[op.peer].outstanding += 1;
     world_->stats_.rma_posted += 1;
   };
@@ -171,10 +183,12 @@ errorcode_t device::move_memory(const net_op& op) {
   if (world_->random_.percent(at_once_percent) && !waits &&
       (size == 0 || world_->remote_memory(op, target, index_, size, why) != nullptr)) {
     t.silent = true;
+    reserve();
     count();
     world_->apply(t);
     return errorcode_t::done;
   }
+  reserve();
   if (op.inject) {
     t.owns_payload = true;
     for (int i = 0; i < op.n_segments; ++i) {
@@ -392,8 +406,22 @@ void device::lose(message& m) {
   world_->stats_.lost += 1;
 }
 
+void device::reserve_events(size_t n) {
+  while (spares_.size() < n_reserved_ + n)
+    spares_.emplace(world_->at(0), event{.what = event::kind::complete, .peer = 0});
+}
+
+void device::schedule_reserved(uint64_t tick, event e) {
+  auto node = spares_.extract(spares_.begin());
+  n_reserved_ -= 1;
+  node.key() = world_->at(tick);
+  node.mapped() = std::move(e);
+  inbox_.insert(std::move(node));
+}
+
 void device::fail_operation(int peer, void* context) {
-  schedule(world_->soon(temper_.max_delay), {.what = event::kind::operation_failure, .peer = peer, .context = context});
+  schedule_reserved(world_->soon(temper_.max_delay),
+                    {.what = event::kind::operation_failure, .peer = peer, .context = context});
 }
 
 int device::id_at(int peer, int station) const {
@@ -437,6 +465,7 @@ void device::settle_under_way(int peer) {
       world_->apply(t);
     } else {
       world_->stats_.rma_failed += 1;
+      world_->forget_notice(t);
       if (t.silent)
         peers_[peer].outstanding -= 1;
       else

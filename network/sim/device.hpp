@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "lib/base/insist_on_memory.hpp"
 #include "network/sim/world.hpp"
 
 namespace lci::network::sim {
@@ -78,7 +79,13 @@ class device final : public network::device {
   const char* fault_of(const segment& s) const;
   errorcode_t send(const net_op& op, device& target);
   errorcode_t move_memory(const net_op& op);
-  void schedule(uint64_t tick, event e) { inbox_.emplace(world_->at(tick), std::move(e)); }
+  void schedule(uint64_t tick, event e) {
+    insist_on_memory([&] { inbox_.emplace(world_->at(tick), std::move(e)); });
+  }
+  /// Allocates events for `n` calls of schedule_reserved(), besides those that `n_reserved_` counts.
+  void reserve_events(size_t n);
+  /// The same as schedule(), without memory.
+  void schedule_reserved(uint64_t tick, event e);
   /// The next event that is due and deliverable.
   bool next_event(event& out);
   void fill_receive_buffer(event& e);
@@ -106,9 +113,11 @@ class device final : public network::device {
   const size_t max_sends_;
   const size_t max_registrations_;  // of the rank; 0: no limit
   const bool check_mappings_;
-  size_t index_;                        // among the devices of this rank
-  std::vector<peer_state> peers_;       // by rank
-  std::map<moment, event> inbox_;       // events for poll(), by due time
+  size_t index_;                    // among the devices of this rank
+  std::vector<peer_state> peers_;   // by rank
+  std::map<moment, event> inbox_;   // events for poll(), by due time
+  std::map<moment, event> spares_;  // at least n_reserved_: for events of puts and gets in flight
+  size_t n_reserved_ = 0;
   std::deque<receive_buffer> buffers_;  // posted by post_recv()
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <new>
 
 #include "lib/base/check.hpp"
 #include "network/sim/device.hpp"
@@ -126,11 +127,16 @@ void world::apply(transfer& t) {
   device& source = *t.source;
   const size_t size = total_size(op);
   device* target = find(t.target, source.index_);
-  std::string why;
-  std::byte* remote = size > 0 ? remote_memory(op, t.target, source.index_, size, why) : nullptr;
+  std::byte* remote = nullptr;
+  try {
+    std::string why;
+    if (size > 0) remote = remote_memory(op, t.target, source.index_, size, why);
+    if (target != nullptr && size > 0 && remote == nullptr) violation(why);
+  } catch (const std::bad_alloc&) {  // for the text
+  }
   if (target == nullptr || (size > 0 && remote == nullptr)) {
-    if (target != nullptr) violation(why);
     stats_.rma_failed += 1;
+    forget_notice(t);
     if (t.silent)
       source.peers_[op.peer].outstanding -= 1;
     else
@@ -151,12 +157,17 @@ void world::apply(transfer& t) {
   stats_.rma_applied += 1;
   using kind = device::event::kind;
   if (op.has_imm)
-    target->schedule(soon(source.temper_.max_delay),
-                     {.what = kind::remote_write, .peer = source.id_at(op.peer, t.target), .imm = op.imm});
+    target->schedule_reserved(soon(source.temper_.max_delay),
+                              {.what = kind::remote_write, .peer = source.id_at(op.peer, t.target), .imm = op.imm});
   if (t.silent)
     source.peers_[op.peer].outstanding -= 1;
   else
-    source.schedule(soon(source.temper_.max_delay), {.what = kind::complete, .peer = op.peer, .context = op.context});
+    source.schedule_reserved(soon(source.temper_.max_delay),
+                             {.what = kind::complete, .peer = op.peer, .context = op.context});
+}
+
+void world::forget_notice(const transfer& t) {
+  if (device* target = t.op.has_imm ? find(t.target, t.source->index_) : nullptr) target->n_reserved_ -= 1;
 }
 
 std::byte* world::remote_memory(const net_op& op, int target, size_t device_index, size_t size, std::string& why) {

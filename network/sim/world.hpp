@@ -146,6 +146,8 @@ class world {
   /// Applies the puts and gets that are due, whichever device polls.
   void apply_due_transfers();
   void apply(transfer& t);
+  /// To be called for a transfer that takes no effect: the target does not need the event that was reserved for it.
+  void forget_notice(const transfer& t);
   /// The remote memory of `op`, or null (and why) if the key does not permit the access.
   std::byte* remote_memory(const net_op& op, int target, size_t device_index, size_t size, std::string& why);
   // links.cpp

@@ -1,11 +1,6 @@
 #include "network/tcp/hello.hpp"
 
-#include <sys/random.h>
-
-#include <cerrno>
 #include <cstring>
-
-#include "lci/errors.hpp"
 
 namespace lci::network::sockets {
 
@@ -35,13 +30,6 @@ bool unpack(const std::string& bytes, const char* kind, secret& s, uint32_t& num
 
 }  // namespace
 
-secret new_secret() {
-  secret s;
-  if (getrandom(s.data(), s.size(), 0) != static_cast<ssize_t>(s.size()))
-    throw resource_error(std::string("tcp: getrandom: ") + std::strerror(errno));
-  return s;
-}
-
 std::string encode(const hello& h) { return pack(hello_magic, h.request_secret, static_cast<uint32_t>(h.rank)); }
 std::string encode(const reply& r) { return pack(reply_magic, r.answer, static_cast<uint32_t>(r.what)); }
 
@@ -57,12 +45,6 @@ bool decode(const std::string& bytes, reply& r) {
   if (!unpack(bytes, reply_magic, r.answer, verdict)) return false;
   r.what = static_cast<reply::verdict>(verdict);
   return r.what == reply::verdict::accepted || r.what == reply::verdict::crossed;
-}
-
-bool equal(const secret& a, const secret& b) {
-  unsigned differences = 0;
-  for (size_t i = 0; i < a.size(); ++i) differences |= static_cast<unsigned>(a[i] ^ b[i]);
-  return differences == 0;
 }
 
 }  // namespace lci::network::sockets

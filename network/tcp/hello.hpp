@@ -2,18 +2,13 @@
 // trusted.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "network/common/secret.hpp"
+
 namespace lci::network::sockets {
-
-/// Random, chosen by each device, and known to all who have read its offer through the bootstrap.
-using secret = std::array<unsigned char, 16>;
-
-/// Throws resource_error if the system has no random bytes.
-secret new_secret();
 
 /// Sent by the connecting device.
 struct hello {
@@ -38,8 +33,5 @@ std::string encode(const reply& r);
 /// False: not sent by a device of this version. `bytes` has `hello_size` or `reply_size` bytes.
 bool decode(const std::string& bytes, hello& h);
 bool decode(const std::string& bytes, reply& r);
-
-/// Constant time, wherever the secrets differ.
-bool equal(const secret& a, const secret& b);
 
 }  // namespace lci::network::sockets

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/conformance/harness.hpp"
+#include "tests/conformance/sleeps.hpp"
 
 using namespace conf;
 
@@ -119,6 +120,7 @@ TEST_CASE("a wait that lasts is ended by each kind of event soon", "[wait][longw
 
 TEST_CASE("a thread that waits in vain sleeps for long, and its wait ends in time", "[wait][longwait]") {
   if (ranks_in_one_process()) LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
+  if (sleeps_are_short()) LCI_SKIP("the system has no membarrier, so sleeps in shared memory are short");
   on_ranks([](rank_env& env) {
     auto queue = lci::alloc_cq_x().runtime(env.rt)();
     env.barrier();

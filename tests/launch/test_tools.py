@@ -2,10 +2,11 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 
-from support import HELPER, LCIRUN, PYTHON, LaunchTest, lcirun, run
+from support import HELPER, LCIRUN, PATIENCE, PYTHON, LaunchTest, lcirun, run
 
 TOPOLOGY = os.path.join(os.path.dirname(LCIRUN), 'lcirun_topology')
 no_hwloc = not os.path.exists(TOPOLOGY)
@@ -97,6 +98,23 @@ class Files(Tools):
         for _ in range(2):
             self.job('-n', 1, '--output', f'{self.folder}/o', 'echo', 'once')
         self.assertEqual(self.read('o'), 'once\n')
+
+    def test_output_to_a_fifo_waits_for_its_reader_and_says_so(self):
+        fifo = f'{self.folder}/fifo'
+        os.mkfifo(fifo)
+        started = subprocess.Popen([LCIRUN, '-n', '2', '--output', fifo, 'echo', 'x'],
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(started.communicate)
+        self.addCleanup(started.kill)
+        self.assertEqual(started.stderr.readline(),
+                         f"lcirun: waits until a program reads from the FIFO '{fifo}' (--output, --error)\n")
+        with open(fifo) as reader:
+            self.assertEqual(reader.read(), 'x\nx\n')
+        self.assertEqual(started.wait(PATIENCE), 0)
+        with subprocess.Popen(['cat', fifo], stdout=subprocess.PIPE, text=True) as reader:
+            result = self.job('-n', 2, '--output', fifo, 'echo', 'y')
+            self.assertEqual(reader.communicate(timeout=PATIENCE)[0], 'y\ny\n')
+        self.assertEqual(result.stderr, '')
 
     def test_an_invalid_pattern_is_reported_before_any_rank_runs(self):
         result = self.job('-n', 1, '--output', f'{self.folder}/%x', 'touch', f'{self.folder}/ran')

@@ -23,7 +23,7 @@ std::vector<liveness::departure> departures(const std::string& notes, long good)
   tcp_test::two_ranks exchange;
   sockaddr_storage here = sockets::listening_address("127.0.0.1");
   const socket_handle listener = listen_at(here, 4);
-  exchange.watched_at = {reinterpret_cast<const char*>(&here), length_of(here)};
+  exchange.watched_at = std::string(reinterpret_cast<const char*>(&here), length_of(here)) + std::string(16, 't');
   liveness watching(exchange, sockets::listening_address("127.0.0.1"), 5);
   watching.settle(acquaintance::all_at_once);
   watching.meet(1);
@@ -44,7 +44,10 @@ std::vector<liveness::departure> departures(const std::string& notes, long good)
   REQUIRE(poll_until([&] { return watching.view_of(1) == liveness::view::alive; }));
   {
     const socket_handle connection(accept(listener.get(), nullptr, nullptr));
-    REQUIRE(send(connection.get(), notes.data(), notes.size(), 0) == static_cast<ssize_t>(notes.size()));
+    char token[16];
+    REQUIRE(recv(connection.get(), token, sizeof token, MSG_WAITALL) == sizeof token);
+    const std::string all_notes = "k" + notes;  // it knows the token
+    REQUIRE(send(connection.get(), all_notes.data(), all_notes.size(), 0) == static_cast<ssize_t>(all_notes.size()));
   }
   {
     const failing_memory once(0, good, 1);

@@ -18,10 +18,10 @@ struct counting_sink final : lci::network::event_sink {
     bytes += size;
   }
   void on_complete(void*) override { ++completed; }
-  void on_remote_write(int, uint32_t) override {}
+  void on_remote_write(int, uint32_t) override { ++written; }
   void on_peer_failure(int, const char*) override {}
   void on_operation_failure(void*, int) override {}
-  int messages = 0, completed = 0;
+  int messages = 0, completed = 0, written = 0;
   size_t bytes = 0;
 };
 
@@ -65,4 +65,41 @@ TEST_CASE("a message is sent and received once, whichever allocation fails") {
     }
   CHECK(refused > 0);
   CHECK(waited > 0);
+}
+
+TEST_CASE("a put takes effect and completes once, whichever allocation fails") {
+  constexpr size_t size = 100;
+  int refused = 0;
+  for (uint64_t seed = 1; seed <= 5; ++seed)
+    for (long good = 0; good < 12; ++good) {
+      const int target = static_cast<int>(seed % 2);  // another rank, or the own one
+      INFO("seed " << seed << ", after " << good);
+      net_job job(net_job::calm(2, seed));
+      const auto data = bytes(size, seed);
+      std::vector<std::byte> there(size);
+      const auto key = job.device(target).register_memory(there.data(), size).rkey;
+      net_op op = job.registered(
+          0, memory_op(verb::put, target, const_cast<std::byte*>(data.data()), size, there.data(), key, id(1)));
+      op.has_imm = true;
+      errorcode_t posted = errorcode_t::retry_nomem;
+      {
+        const failing_memory none(0, good, 1);
+        try {
+          posted = job.device(0).post(op);
+        } catch (const std::bad_alloc&) {
+          ++refused;
+        }
+      }
+      if (lci::error_t(posted).is_retry()) posted = job.device(0).post(op);
+      counting_sink seen[2];
+      {
+        const failing_memory none;
+        for (int i = 0; i < 40; ++i) job.device(i % 2).poll(seen[i % 2], 32);
+      }
+      CHECK(there == data);
+      CHECK(seen[target].written == 1);
+      CHECK(seen[0].completed == (posted == errorcode_t::posted ? 1 : 0));
+      CHECK(job.world->violations().empty());
+    }
+  CHECK(refused > 0);
 }

@@ -1,6 +1,7 @@
 """lci_info lists networks, bootstraps and attributes with the origin of their values, and rejects invalid ones."""
 
 import json
+import os
 import pathlib
 import unittest
 
@@ -134,6 +135,13 @@ class Environment(unittest.TestCase):
     def test_a_text_is_shown_as_it_was_given(self):
         attribute = attributes(LCI_ATTR_DEVICE_NAME='a"b\\c\td')["device_name"]
         self.assertEqual(attribute["value"], 'a"b\\c\td')
+
+    def test_a_text_that_is_no_utf8_is_shown_as_valid_json(self):
+        cases = {b'a\xff': 'a\ufffd', 'ä€𝄞'.encode(): 'ä€𝄞', b'\xc3': '\ufffd', b'\xe2\x82"': '\ufffd\ufffd"',
+                 b'\xc0\xaf': '\ufffd' * 2, b'\xed\xa0\x80': '\ufffd' * 3, b'\xf4\x90\x80\x80': '\ufffd' * 4}
+        for given, shown in cases.items():
+            with self.subTest(given=given):
+                self.assertEqual(attributes(LCI_ATTR_DEVICE_NAME=os.fsdecode(given))['device_name']['value'], shown)
 
     def test_a_bad_value_is_rejected_with_its_variable_and_what_is_accepted(self):
         for variable, value, accepted in (

@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
       action.sa_handler = stop;
       sigaction(SIGTERM, &action, nullptr);
       sigaction(SIGINT, &action, nullptr);
+      server.start();
       const std::string address = lci::get_address();
       std::puts(address.c_str());
       std::fflush(stdout);

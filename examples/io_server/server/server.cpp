@@ -7,8 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <thread>
-#include <vector>
+#include <new>
+#include <stdexcept>
+#include <utility>
 
 #include "execute.hpp"
 
@@ -58,17 +59,34 @@ server::server(const root_folder& root, const server_options& options)
 }
 
 server::~server() {
+  join();
   disconnect_all();
   if (watches_ != 0) return;  // the queue may still be signalled, so it is not freed
   lci::free_comp(&requests_);
   lci::free_comp(&sent_);
 }
 
+void server::start() {
+  try {
+    for (int i = 0; i < threads_; ++i)
+      buffers_.push_back(std::make_unique<transfer_buffers>(lci::get_default_device(),
+                                                            [this](int client) { end_of(client, "has failed"); }));
+    while (others_.size() + 1 < buffers_.size())
+      others_.emplace_back([this, &its = *buffers_[others_.size() + 1]] { work(its); });
+  } catch (const std::exception& e) {
+    throw std::runtime_error("can't start " + std::to_string(threads_) + " threads: " + e.what());
+  }
+}
+
 void server::run() {
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads_; ++i) others.emplace_back([this] { work(); });
-  work();
-  for (std::thread& t : others) t.join();
+  work(*buffers_.front());
+  join();
+}
+
+void server::join() {
+  stop();
+  for (std::thread& t : others_) t.join();
+  others_.clear();
 }
 
 void server::say(int client, const char* how) const {
@@ -126,8 +144,7 @@ void server::disconnect_all() {
   }
 }
 
-void server::work() {
-  transfer_buffers buffers(lci::get_default_device(), [this](int client) { end_of(client, "has failed"); });
+void server::work(transfer_buffers& buffers) {
   std::unique_lock leading(leading_);
   while (!stopping_.load(std::memory_order_relaxed)) {
     try {
@@ -169,18 +186,41 @@ bool server::may_last(const request& h, int client) {
 void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading) {
   const int client = arrived.rank;
   received r;
-  if (!take_request(arrived.buffer, arrived.size, r)) return end_of(client, "does not follow the protocol");
+  reply answer;
+  char data[most_message - sizeof answer];
+  outgoing out{data, sizeof data, 0};
+  try {
+    if (!execute_request(arrived, buffers, leading, r, answer, out)) return;
+  } catch (const lci::peer_failure_error&) {
+    throw;
+  } catch (const std::exception& e) {  // no memory; without a reply the client would wait until its timeout
+    std::fprintf(stderr, "lci_iod: %s\n", e.what());
+    answer.error = ENOMEM;
+  }
+  answer.number = r.head.number;
+  if (answer.error != 0) out.size = 0;
+  try {
+    respond(client, r.head, answer, data, out.size);
+  } catch (const lci::peer_failure_error&) {
+    throw;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "lci_iod: %s\n", e.what());
+    return end_of(client, "can't be answered");
+  }
+  if (r.head.what == op::bye) disconnect(client);
+}
+
+bool server::execute_request(const lci::status_t& arrived, transfer_buffers& buffers,
+                             std::unique_lock<std::mutex>& leading, received& r, reply& answer, outgoing& out) {
+  const int client = arrived.rank;
+  if (!take_request(arrived.buffer, arrived.size, r)) return end_of(client, "does not follow the protocol"), false;
   if (r.head.what == op::hello) {
     const uint64_t connection = sessions_.begin(client);
-    if (connection == 0) return end_of(client, "begins too many sessions");
+    if (connection == 0) return end_of(client, "begins too many sessions"), false;
     watch(client, connection);
   }
   const std::shared_ptr<session> its = sessions_.find(client);
-  if (its == nullptr) return;  // the session has ended meanwhile
-  reply answer;
-  answer.number = r.head.number;
-  char data[most_message - sizeof answer];
-  outgoing out{data, sizeof data, 0};
+  if (its == nullptr) return false;  // the session has ended meanwhile
   std::unique_lock<std::mutex> in_order;
   if (r.head.what == op::write_staged) in_order = std::unique_lock(its->writing);
   if (may_last(r.head, client)) leading.unlock();
@@ -189,10 +229,7 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
     last_client_ = -1;
     sessions_.end(client);  // before the reply, so that the client's locks are free when it gets the reply
     say(client, "has left");
-    respond(client, r.head, answer, data, 0);
-    return disconnect(client);
-  }
-  if ((r.head.what == op::read || r.head.what == op::write) && !r.head.memory.is_empty()) {
+  } else if ((r.head.what == op::read || r.head.what == op::write) && !r.head.memory.is_empty()) {
     buffers.on_delay = [&leading] {
       if (leading.owns_lock()) leading.unlock();
     };
@@ -208,8 +245,7 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
   } else if (r.head.what != op::hello) {
     execute(root_, *its, r, answer, out);
   }
-  if (answer.error != 0) out.size = 0;
-  respond(client, r.head, answer, data, out.size);
+  return true;
 }
 
 void server::respond(int client, const request& to, const reply& what, const char* data, size_t size) {

@@ -4,8 +4,11 @@
 #include <atomic>
 #include <chrono>
 #include <lci.hpp>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "options.hpp"
 #include "root.hpp"
@@ -24,15 +27,21 @@ class server {
   server(const server&) = delete;
   server& operator=(const server&) = delete;
 
-  /// Returns after stop(), which a signal handler may call.
+  /// Starts the threads, which serve from now on. Throws std::runtime_error if there is no memory, or no thread.
+  void start();
+  /// Serves, too. Returns after stop(), which a signal handler may call.
   void run();
   void stop() { stopping_.store(true, std::memory_order_relaxed); }
 
  private:
   using clock = std::chrono::steady_clock;
 
-  void work();
+  void work(transfer_buffers& buffers);
+  void join();
   void serve(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading);
+  /// Returns false if there is no reply: the client has no session. Throws exceptions of allocations.
+  bool execute_request(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading,
+                       received& r, reply& answer, outgoing& out);
   void respond(int client, const request& to, const reply& what, const char* data, size_t size);
   /// Ends the client's session, and the connection.
   void end_of(int client, const char* how);
@@ -57,6 +66,8 @@ class server {
   int last_client_ = -1;              // client of the last request, -1 if it has left; under leading_
   clock::time_point client_changed_;  // when the client changed last; under leading_
   std::atomic<bool> stopping_{false};
+  std::vector<std::unique_ptr<transfer_buffers>> buffers_;  // one for each thread
+  std::vector<std::thread> others_;
 };
 
 }  // namespace io_server

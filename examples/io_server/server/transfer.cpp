@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "file_data.hpp"
@@ -54,7 +55,9 @@ bool transfer_buffers::settle(piece& p, int client) {
       s = lci::cq_wait_for_x(ends_, delay).device(device_).park(!on_delay)();
     } catch (const lci::peer_failure_error& e) {
       on_failure_(e.failed_rank());
-      continue;  // then the operations with the failed peer complete, too
+      continue;                        // then the operations with the failed peer complete, too
+    } catch (const std::bad_alloc&) {  // the operations go on, and use the pieces
+      continue;
     }
     if (s.is_retry()) {
       if (on_delay) std::exchange(on_delay, nullptr)();

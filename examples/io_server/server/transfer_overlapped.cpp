@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <new>
 
 #include "transfer.hpp"
 
@@ -34,6 +35,7 @@ void transfer_buffers::poll() {
     lci::progress_x().device(device_)();
   } catch (const lci::peer_failure_error& e) {
     on_failure_(e.failed_rank());
+  } catch (const std::bad_alloc&) {  // settle() makes progress again
   }
 }
 

@@ -144,7 +144,13 @@ device_t alloc_device(alloc_device_args& a) {
     d->progress_endpoint = of_progress.release();
   }
   open_direct_paths(*d);
-  if (d->rt.service != nullptr) insist_on_memory([&] { d->rt.service->add("alloc_device", *d); });
+  if (d->rt.service == nullptr) return d.release();
+  try {
+    insist_on_memory([&] { d->rt.service->add("alloc_device", *d); });
+  } catch (...) {  // no thread can be started, or not on that processor
+    destroy_device(d.release());
+    throw;
+  }
   return d.release();
 }
 

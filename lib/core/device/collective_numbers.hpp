@@ -1,8 +1,8 @@
 // The numbers of a device's collective operations, of which two with the same tags never have messages under way.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 
 #include "lci/operations.hpp"
@@ -44,9 +44,10 @@ class collective_numbers {
 
   explicit collective_numbers(deferred_queue& deferred) : deferred_(deferred) {}
 
-  /// Begins an operation, and returns its number.
+  /// Begins an operation, and returns its number. Throws std::bad_alloc, and has no effect then.
   uint32_t next() {
     std::lock_guard guard(lock_);
+    if ((next_ - first_) / window == ended_.size()) ended_.push_back(0);
     return next_++;
   }
   /// Returns the number of an operation that has not begun at this rank.
@@ -128,10 +129,11 @@ class collective_numbers {
   bool is_due(uint32_t number) const { return number - first_ < n_distinct; }
   /// Counts the end of an operation. Returns true if all operations of the oldest window have ended.
   bool count_end(uint32_t number) {
-    ++ended_[number / window % 2];
+    // A number that was taken back may be beyond those that are due.
+    ++ended_[(number - first_) / window];
     bool any = false;
-    for (; ended_[first_ / window % 2] == window; any = true) {
-      ended_[first_ / window % 2] = 0;
+    for (; !ended_.empty() && ended_.front() == window; any = true) {
+      ended_.pop_front();
       first_ += window;
     }
     return any;
@@ -141,7 +143,7 @@ class collective_numbers {
   mutable spinlock lock_;
   uint32_t next_ = 0;
   uint32_t first_ = 0;                // of the oldest window with an operation that has not ended
-  std::array<uint32_t, 2> ended_{};   // operations of this window and the next one
+  std::deque<uint32_t> ended_;        // operations of this window and the next ones
   deferred_task* waiting_ = nullptr;  // each a collective_turn
   bool closed_ = false;
 };

@@ -1,15 +1,37 @@
 #include "lib/tools/lcirun/output_files.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <stdexcept>
 #include <system_error>
 
 #include "lib/tools/lcirun/host.hpp"
 
 namespace lci::launcher {
+
+namespace {
+
+/// Returns a descriptor of the FIFO, or -1 if there is no FIFO or no reader comes soon. Says the latter: opening the
+/// FIFO then waits for a reader, and lcirun would seem to hang.
+int open_fifo(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return -1;
+  constexpr int looks = 20;
+  for (int i = 0; i < looks; ++i) {
+    const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) fcntl(fd, F_SETFL, O_APPEND);  // ranks may write faster than the reader reads
+    if (fd >= 0 || errno != ENXIO) return fd;
+    usleep(50'000);
+  }
+  std::fprintf(stderr, "lcirun: waits until a program reads from the FIFO '%s' (--output, --error)\n", path.c_str());
+  return -1;
+}
+
+}  // namespace
 
 std::string expand_pattern(const std::string& pattern, int rank, const std::string& host, const std::string& job_id) {
   std::string text;
@@ -62,8 +84,9 @@ output_files::~output_files() {
 int output_files::open_once(const std::string& path) {
   const auto known = opened_.find(path);
   if (known != opened_.end()) return known->second;
+  int fd = open_fifo(path);
   // O_APPEND: ranks that share a file don't overwrite each other's output.
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
   if (fd < 0)
     throw std::system_error(errno, std::generic_category(), "can't write to '" + path + "' (--output, --error)");
   return opened_[path] = fd;

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -20,9 +21,10 @@ def needs(program):
 
 
 class Server:
-    """A server of a folder of its own, over shared memory or TCP."""
+    """A server of a folder of its own, over shared memory or TCP. `more`: variables of its environment."""
 
-    def __init__(self, folder, *options, listen='tcp://127.0.0.1:0', network=NETWORK):
+    def __init__(self, folder, *options, listen='tcp://127.0.0.1:0', network=NETWORK, address_space=None,
+                 **more):
         self.root = folder / 'root'
         self.root.mkdir(exist_ok=True)
         self.network = network
@@ -32,7 +34,9 @@ class Server:
         if network == 'tcp':
             options += ('--listen', listen)
         self.process = subprocess.Popen([IOD, str(self.root), '--address-file', str(address), '--verbose', *options],
-                                        stdout=self.log, stderr=self.log, env=self.own_environment())
+                                        stdout=self.log, stderr=self.log, env=dict(self.own_environment(), **more),
+                                        preexec_fn=address_space and (lambda: resource.setrlimit(
+                                            resource.RLIMIT_AS, (address_space, address_space))))
         until = time.monotonic() + PATIENCE
         while not address.exists():
             if self.process.poll() is not None or time.monotonic() > until:
@@ -81,12 +85,13 @@ class ServedTest(unittest.TestCase):
     """A test with a folder, and a server below it."""
 
     options = ()
+    server_environment = {}
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix='io_server_')
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.server = Server(self.folder, *self.options)
+        self.server = Server(self.folder, *self.options, **self.server_environment)
         self.addCleanup(self.server.stop)
         self.root = self.server.root
 

@@ -138,5 +138,58 @@ for attempt in range(100):
         self.assertEqual(self.finish(client).split(), ['5', 'text'])
 
 
+# Its first argument is the server. For each number and operation the server lacks memory for that allocation.
+SHORT_OF_MEMORY = '''
+import os, signal, sys, time
+file = '/remote/a file with a long name'
+for attempt in range(100):  # the former client's last number may make the server refuse this one
+    try:
+        descriptor = os.open(file, os.O_RDWR)
+        break
+    except OSError:
+        time.sleep(0.1)
+operations = {{
+    'stat': lambda: os.stat(file).st_size,
+    'open': lambda: os.close(os.open(file, os.O_RDWR)),
+    'read': lambda: len(os.pread(descriptor, 100, 0)),
+    'read much': lambda: len(os.pread(descriptor, 1 << 20, 0)),
+    'write': lambda: os.pwrite(descriptor, bytes(100), 0),
+    'write much': lambda: os.pwrite(descriptor, bytes(1 << 20), 0),
+    'list': lambda: len(os.listdir('/remote')),
+    'lock': lambda: os.lockf(descriptor, os.F_TLOCK, 0),
+}}
+for name in operations:
+    begin = time.monotonic()
+    os.kill(int(sys.argv[1]), signal.SIGRTMIN + {number})
+    try:
+        operations[name]()
+        how = 'succeeds'
+    except OSError as e:
+        how = os.strerror(e.errno)
+    print(name, how, round(time.monotonic() - begin), sep=':', flush=True)
+'''
+
+
+class WithoutMemory(ServedTest):
+    server_environment = {'LD_PRELOAD': os.environ['IOD_SERVER_MEMORY']}
+
+    def test_a_server_that_lacks_memory_replies_or_disconnects(self):
+        self.some_bytes('root/a file with a long name', 4 << 20)
+        seen = set()
+        for number in range(12):
+            client = self.start(sys.executable, '-c', SHORT_OF_MEMORY.format(number=number),
+                                str(self.server.process.pid))
+            for line in self.finish(client).splitlines():
+                name, how, seconds = line.split(':')
+                seen.add(how)
+                self.assertLess(int(seconds), 20, f'{name} {how}, without allocation {number}')
+        self.assertIn('Cannot allocate memory', seen)
+        self.assertIsNone(self.server.process.poll(), self.server.said())
+
+    def test_a_server_that_lacks_threads_says_so(self):
+        with self.assertRaisesRegex(AssertionError, "lci_iod: can't start 256 threads: "):
+            self.addCleanup(Server(self.folder, '--threads', '256', address_space=2 << 30).stop)
+
+
 if __name__ == '__main__':
     unittest.main()
