@@ -7,7 +7,7 @@ namespace lci::tools {
 
 namespace {
 
-/// Bytes of the character of UTF-8 with which the text begins; 0: it begins with none.
+/// Returns the size of the UTF-8 character with which the text begins, or 0 if it begins with none.
 size_t size_of_character(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);

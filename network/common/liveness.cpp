@@ -57,7 +57,7 @@ void send_note(int fd, const char* note, size_t size) {
 
 // A rank sends its token sooner, unless it computes. A connection without one is closed if its descriptor is needed.
 constexpr std::chrono::seconds usual_token_time{1};
-// Allowance for strangers; all ranks may connect at once.
+// Connections without a token beyond one for each rank, as all ranks may connect at once.
 constexpr size_t spare_watchers = 64;
 // How often the peer's host may close our connection before the peer counts as failed.
 constexpr int most_dropped = 10;

@@ -110,12 +110,13 @@ class liveness {
   static offered_address address_in(const std::string& offered);
   departure departure_at(size_t i);
   void accept_all();  // under mutex_
-  /// Receives the token of a watcher that is not known yet. False: the connection has ended, or it is a stranger's.
+  /// Receives the token of a watcher that is not known yet. Returns false if the connection has ended, or what it has
+  /// sent is no part of the token.
   bool read_token(watcher& w);  // under mutex_
   /// Handles an event of a watcher's connection.
   void handle_watcher(int fd);  // under mutex_
   /// Closes the connection that has been without a token for longest, if that is at least `age`, unless its token has
-  /// just arrived. False: there is none.
+  /// just arrived. Returns false if there is none.
   bool close_stranger(clock::duration age);            // under mutex_
   void handle(int rank, watched& w, uint32_t events);  // under mutex_
   void handle_due();                                   // under mutex_

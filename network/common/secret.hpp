@@ -1,11 +1,11 @@
-// Random bytes by which a process knows that who connects has read its offer.
+// Random bytes that tell a process that whoever connects to it has read its offer.
 #pragma once
 
 #include <array>
 
 namespace lci::network {
 
-/// Random, chosen by whoever listens, and known to all who have read its offer through the bootstrap.
+/// Random bytes that a listening process chooses. All who have read its offer through the bootstrap know them.
 using secret = std::array<unsigned char, 16>;
 
 /// Throws resource_error if the system has no random bytes.

@@ -164,7 +164,7 @@ errorcode_t device::send(const net_op& op, device& target) {
 errorcode_t device::move_memory(const net_op& op) {
   const int target = world_->station_of(rank_, op.peer);
   world::transfer t{.source = this, .target = target, .op = op, .payload = {}, .silent = op.inject};
-  // Whether the operation completes or fails, reporting that takes no memory.
+  // The events are allocated now, so that reporting the completion or the failure takes no memory.
   device* const notified = op.has_imm ? world_->find(target, index_) : nullptr;
   const auto reserve = [&] {
     reserve_events((t.silent ? 0 : 1) + (notified == this ? 1 : 0));

@@ -84,7 +84,7 @@ class device final : public network::device {
   }
   /// Allocates events for `n` calls of schedule_reserved(), besides those that `n_reserved_` counts.
   void reserve_events(size_t n);
-  /// The same as schedule(), without memory.
+  /// Schedules an event that reserve_events() has allocated. Needs no memory.
   void schedule_reserved(uint64_t tick, event e);
   /// The next event that is due and deliverable.
   bool next_event(event& out);
@@ -116,7 +116,7 @@ class device final : public network::device {
   size_t index_;                    // among the devices of this rank
   std::vector<peer_state> peers_;   // by rank
   std::map<moment, event> inbox_;   // events for poll(), by due time
-  std::map<moment, event> spares_;  // at least n_reserved_: for events of puts and gets in flight
+  std::map<moment, event> spares_;  // allocated for the events of puts and gets in flight; at least n_reserved_
   size_t n_reserved_ = 0;
   std::deque<receive_buffer> buffers_;  // posted by post_recv()
 };

@@ -39,7 +39,7 @@ class server {
   void work(transfer_buffers& buffers);
   void join();
   void serve(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading);
-  /// Returns false if there is no reply: the client has no session. Throws exceptions of allocations.
+  /// Returns false if the client has no session and so gets no reply. Throws std::bad_alloc.
   bool execute_request(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading,
                        received& r, reply& answer, outgoing& out);
   void respond(int client, const request& to, const reply& what, const char* data, size_t size);

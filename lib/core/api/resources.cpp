@@ -147,7 +147,7 @@ device_t alloc_device(alloc_device_args& a) {
   if (d->rt.service == nullptr) return d.release();
   try {
     insist_on_memory([&] { d->rt.service->add("alloc_device", *d); });
-  } catch (...) {  // no thread can be started, or not on that processor
+  } catch (...) {  // The system can't start a thread, or not on that processor.
     destroy_device(d.release());
     throw;
   }

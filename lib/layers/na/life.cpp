@@ -60,7 +60,7 @@ std::string name_without_place(const na::identity& who) {
   return name;
 }
 
-/// One round of progress. If there is no memory for a moment, a later round succeeds. Returns whether anything happened.
+/// Makes progress once. Ignores a shortage of memory, as a later call may find some. Returns whether anything happened.
 bool try_progress(na_class& c) {
   try {
     return c.progress();

@@ -79,8 +79,8 @@ class outgoing final : public call {
   const remote_function* function() const { return function_; }
   na_addr_t peer() const { return peer_; }
 
-  /// Releases resources of the network: the call has ended, or the engine is closing. Any thread may call it, also while
-  /// another one frees the call.
+  /// Releases resources of the network, as the call has ended or the engine is closing. Any thread may call it, also
+  /// while another one frees the call.
   void detach();
 
   /// Takes a reference. Returns false if the call is free, i.e. in the pool.

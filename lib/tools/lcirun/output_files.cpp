@@ -15,8 +15,8 @@ namespace lci::launcher {
 
 namespace {
 
-/// Returns a descriptor of the FIFO, or -1 if there is no FIFO or no reader comes soon. Says the latter: opening the
-/// FIFO then waits for a reader, and lcirun would seem to hang.
+/// Returns a descriptor of the FIFO, or -1 if there is no FIFO or no reader comes soon. In the latter case it prints a
+/// line, as the caller's open() then waits for a reader, and lcirun would seem to hang.
 int open_fifo(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0 || !S_ISFIFO(status.st_mode)) return -1;
