@@ -27,12 +27,17 @@ class call_awaiter : private continuation {
   explicit call_awaiter(future<R> f) : future_(std::move(f)) {}
   call_awaiter(const call_awaiter&) = delete;
   call_awaiter& operator=(const call_awaiter&) = delete;
+  ~call_awaiter() {
+    if (waiting_) withdraw(*future_.call_, *this);  // The frame is destroyed while the call is outstanding.
+  }
 
   bool await_ready() const { return future_.is_ready(); }
   bool await_suspend(std::coroutine_handle<> handle) {
     waiting_ = handle;
-    run = [](continuation* c) { static_cast<call_awaiter*>(c)->waiting_.resume(); };
-    return notify(*future_.call_, *this);
+    run = [](continuation* c) { std::exchange(static_cast<call_awaiter*>(c)->waiting_, nullptr).resume(); };
+    if (notify(*future_.call_, *this)) return true;
+    waiting_ = nullptr;
+    return false;
   }
   R await_resume() { return future_.get(); }
 
@@ -48,6 +53,9 @@ class queued_call_awaiter : private continuation, private lci::detail::pending_o
   queued_call_awaiter(future<R> f, Queue& q) : future_(std::move(f)), queue_(q) {}
   queued_call_awaiter(const queued_call_awaiter&) = delete;
   queued_call_awaiter& operator=(const queued_call_awaiter&) = delete;
+  ~queued_call_awaiter() {
+    if (waits_) withdraw(*future_.call_, *this);  // The frame is destroyed while the call is outstanding.
+  }
 
   bool await_ready() const { return future_.is_ready(); }
   bool await_suspend(std::coroutine_handle<> handle) {
@@ -55,15 +63,20 @@ class queued_call_awaiter : private continuation, private lci::detail::pending_o
     waiting = &coroutine_;
     run = [](continuation* c) {
       auto* self = static_cast<queued_call_awaiter*>(c);
+      self->waits_ = false;
       comp_signal(self->queue_.ended, status_t(static_cast<lci::detail::pending_operation*>(self)));
     };
-    return notify(*future_.call_, *this);
+    waits_ = true;
+    if (notify(*future_.call_, *this)) return true;
+    waits_ = false;
+    return false;
   }
   R await_resume() { return future_.get(); }
 
  private:
   future<R> future_;
   Queue& queue_;
+  bool waits_ = false;  // for the call; its continuation has not run
   lci::detail::waiting_coroutine coroutine_;
 };
 

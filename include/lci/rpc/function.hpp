@@ -35,7 +35,9 @@ class call_node {
   }
   lci::status_t operator()() const {
     shared_->result = shared_->post();
+    shared_->waits = true;
     if (detail::notify(*shared_->result.call_, *shared_)) return errorcode_t::posted;
+    shared_->waits = false;
     return errorcode_t::done;
   }
   /// The result of the latest execution of the node. Throws the call's failure.
@@ -45,16 +47,21 @@ class call_node {
   template <class, class...>
   friend class prepared_call;
   struct shared_state : detail::continuation {
-    virtual ~shared_state() = default;
+    virtual ~shared_state() {
+      if (waits) detail::withdraw(*result.call_, *this);
+    }
     virtual future<R> post() = 0;
     void* node = nullptr;
     future<R> result;
+    bool waits = false;  // for the call; the continuation has not run
   };
   template <class Call>
   struct state_of final : shared_state {
     explicit state_of(const Call& c) : call(c) {
       this->run = [](detail::continuation* c2) {
-        graph_node_mark_complete(static_cast<graph_node_t>(static_cast<shared_state*>(c2)->node));
+        auto* self = static_cast<shared_state*>(c2);
+        self->waits = false;
+        graph_node_mark_complete(static_cast<graph_node_t>(self->node));
       };
     }
     future<R> post() override { return call.post_copy(call.engine_); }

@@ -68,6 +68,8 @@ LCI_API bool is_done(const call& c);
 LCI_API void cancel(call& c, bool is_timeout);
 /// Makes the continuation run when the call is complete. Returns false, without an effect, if it is complete already.
 LCI_API bool notify(call& c, continuation& then);
+/// Ensures that the continuation, which was passed to notify(), will not run. No thread may be running it.
+LCI_API void withdraw(call& c, continuation& then);
 /// The encoded result of a complete call. Throws the call's failure.
 LCI_API reader result_of(call& c);
 /// Throws signature_error or message_error, since the result can't be decoded.

@@ -104,6 +104,7 @@ void cancel(call& c, bool is_timeout) {
 }
 
 bool notify(call& c, continuation& then) { return of(c).notify(then); }
+void withdraw(call& c, continuation& then) { of(c).withdraw(then); }
 
 reader result_of(call& c) {
   const outgoing& o = of(c);

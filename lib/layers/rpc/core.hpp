@@ -128,6 +128,10 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   /// Queues a call whose arguments are complete for execution.
   void arrived(incoming* in);
   void soon(continuation* c) { ready_.push(c); }
+  /// Removes a continuation that soon() has queued, if no thread has taken it.
+  void forget(continuation& c) {
+    ready_.pop_if([&c](const continuation& queued) { return &queued == &c; });
+  }
   bool has_work() const { return !ready_.is_empty() || !arrived_.is_empty() || !unread_.is_empty(); }
 
   /// Ends the call at `when_ns` even if no thread waits for it.
@@ -156,7 +160,7 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   size_t largest_response = 0;
   uint64_t process = 0;                            // random; identifies this engine in serialized bulks
   std::unique_ptr<mercury::fetch_budget> fetched;  // for `arrivals`
-  lci::biased_lock ends_lock;                      // under which calls end; no other lock is taken under it
+  lci::biased_lock ends_lock;                      // under which calls end; only the lock of ready_ is taken under it
   mercury::pool<outgoing> calls;
   mercury::pool<incoming> arrivals;
   std::atomic<uint32_t> operations{0};  // operations of the network whose callbacks have not run

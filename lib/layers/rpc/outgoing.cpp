@@ -252,14 +252,11 @@ bool outgoing::claim(uint64_t awaited) {
 void outgoing::end(outcome o) {
   outcome_ = o;
   if (LCI_UNLIKELY(has_timer.load(std::memory_order_acquire))) owner.remove_timer(*this);  // A1: see expire_timers()
-  continuation* waiting = nullptr;
-  {
-    engine_core& e = owner;
-    std::lock_guard guard(e.ends_lock);
-    waiting = state_.load(std::memory_order_relaxed);
-    state_.store(&done_mark, std::memory_order_release);  // D1
-  }
-  if (waiting != nullptr) owner.soon(waiting);
+  engine_core& e = owner;
+  std::lock_guard guard(e.ends_lock);
+  continuation* const waiting = state_.load(std::memory_order_relaxed);
+  state_.store(&done_mark, std::memory_order_release);  // D1
+  if (waiting != nullptr) e.soon(waiting);              // under the lock: see withdraw()
 }
 
 void outgoing::await_end() const {
@@ -290,6 +287,15 @@ bool outgoing::notify(continuation& c) {
   if (is_done()) return false;
   state_.store(&c, std::memory_order_release);
   return true;
+}
+
+void outgoing::withdraw(continuation& c) {
+  std::lock_guard guard(owner.ends_lock);
+  // end() queues the continuation under the lock, so it is here or in the queue, unless it has run.
+  if (is_done())
+    owner.forget(c);
+  else
+    state_.store(nullptr, std::memory_order_relaxed);
 }
 
 void outgoing::unref() {

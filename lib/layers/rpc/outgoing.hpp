@@ -69,6 +69,8 @@ class outgoing final : public call {
   void give_up(outcome o);
   bool is_done() const { return state_.load(std::memory_order_acquire) == &done_mark; }  // pairs with D1
   bool notify(continuation& c);
+  /// Ensures that the continuation, which notify() has accepted, will not run. No thread may be running it.
+  void withdraw(continuation& c);
 
   /// Throws unless the call, which must have ended, has a result.
   void check() const;

@@ -1,4 +1,8 @@
 // Functions that are coroutines, and coroutines that await calls.
+#include <functional>
+#include <future>
+#include <optional>
+
 #include "lci/rpc/coroutine.hpp"
 #include "tests/layers/rpc/engines.hpp"
 
@@ -11,7 +15,65 @@ rpc::coroutine<int> twice(rpc::function<int(int)> next, rpc::peer whom, int x) {
   co_return co_await next.call_x(whom, once)();
 }
 
+/// A coroutine of a program: it starts at once, and its owner may destroy it while it is suspended.
+class own_task {
+ public:
+  struct promise_type {
+    own_task get_return_object() { return own_task(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+  own_task(own_task&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  own_task& operator=(own_task&&) = delete;
+  ~own_task() {
+    if (frame_) frame_.destroy();
+  }
+
+ private:
+  explicit own_task(std::coroutine_handle<promise_type> h) : frame_(h) {}
+  std::coroutine_handle<promise_type> frame_;
+};
+
 }  // namespace
+
+TEST_CASE("coroutines and nodes that are destroyed while their calls are outstanding are not continued") {
+  rpc::engine server("tcp://127.0.0.1", rpc::options());
+  std::vector<rpc::handle<int>> unanswered;
+  server.define("later", [&](rpc::handle<int> h) { unanswered.push_back(std::move(h)); });
+  rpc::engine client("tcp://127.0.0.1", rpc::options().client());
+  const rpc::peer there = [&] {
+    auto connected = std::async(std::launch::async, [&] { return client.connect(server.url()); });
+    while (connected.wait_for(0s) != std::future_status::ready) server.progress(1ms);
+    return connected.get();
+  }();
+  const auto later = client.declare<int()>("later");
+  int continued = 0;
+  const auto await = [&](std::function<void()> then) -> own_task {
+    try {
+      co_await later.call_x(there)();
+    } catch (const rpc::cancelled_error&) {
+    }
+    ++continued;
+    then();
+  };
+  {
+    const own_task destroyed = await([] {});
+    const auto node = later.call_x(there).node();
+    CHECK(node().is_posted());
+    while (unanswered.size() < 2) server.progress(1ms);
+  }
+  for (auto& h : unanswered) h(1);
+  for (int i = 0; i < 20; ++i) server.progress(1ms), client.progress(1ms);
+  CHECK(continued == 0);
+  // The end of the engine ends both calls. The coroutine that is continued first destroys the other one.
+  std::optional<own_task> second;
+  const own_task first = await([&] { second.reset(); });
+  second.emplace(await([] {}));
+  client.close();
+  CHECK(continued == 1);
+}
 
 TEST_CASE("a function that is a coroutine awaits calls, and its engine serves others meanwhile") {
   rpc::engine back("tcp://127.0.0.1", rpc::options());  // this test makes progress on it, with a delay
