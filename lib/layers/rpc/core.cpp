@@ -97,11 +97,7 @@ void engine_core::start() {
   if (!has_background_) return;
   background_ = start_thread([this] {
     current.works_for = this;
-    try {
-      const entry use(*this);
-      wait(no_limit, [this] { return is_closed(); });
-    } catch (const invalid_argument_error&) {  // the engine was closed before this thread began
-    }
+    wait(no_limit, [this] { return is_closed(); });  // end() joins this thread before it ends the network
   });
 }
 
@@ -113,14 +109,13 @@ void engine_core::throw_closed() {
 }
 
 void engine_core::run() {
-  try {
-    const entry use(*this);
-    uint32_t round = 0;
-    if (!gate_.enter(&round)) return;
-    wait(no_limit, [&] { return gate_.is_ended(round) || is_closed(); });
-    gate_.leave(round);
-  } catch (const invalid_argument_error&) {  // the engine was closed before
-  }
+  // No `entry`, whose exception needs memory: if the engine is closed, run() only returns.
+  const answer_scope use(*this);
+  if (closing_.load(std::memory_order_seq_cst)) return;
+  uint32_t round = 0;
+  if (!gate_.enter(&round)) return;
+  wait(no_limit, [&] { return gate_.is_ended(round) || is_closed(); });
+  gate_.leave(round);
 }
 
 engine_core::duty engine_core::duty_here() const {
