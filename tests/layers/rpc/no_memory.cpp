@@ -63,8 +63,13 @@ TEST_CASE("a transfer for which there is no memory ends with memory_error") {
 TEST_CASE("engines close without memory") {
   attended_engines e;
   rpc::handle<int> unanswered;
-  e.server.define("never", [&](rpc::handle<int> h) { unanswered = std::move(h); });
+  std::atomic<bool> is_executed{false};
+  e.server.define("never", [&](rpc::handle<int> h) {
+    unanswered = std::move(h);
+    is_executed = true;
+  });
   auto f = e.caller.declare<int()>("never").call_x(e.at_server)();
+  while (!is_executed) std::this_thread::yield();  // else the server may refuse the call for lack of memory
   {
     const lci_test::failing_memory shortage;
     e.caller.close();
