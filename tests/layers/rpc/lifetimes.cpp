@@ -117,7 +117,7 @@ TEST_CASE("an engine that its own function destroys ends when the function retur
     } catch (const rpc::error&) {
     }
     runs.join();
-    for (int i = 0; i < 2000 && captured.use_count() > 1; ++i) std::this_thread::sleep_for(10ms);
+    for (int i = 0; i < 1000 && captured.use_count() > 1; ++i) std::this_thread::sleep_for(10ms);
     CHECK(captured.use_count() == 1);
   }
 }
@@ -155,7 +155,7 @@ TEST_CASE("an engine closes while other threads free calls with large arguments"
   const engines e;
   e.server.define("size", [&](rpc::handle<size_t> h, const rpc::view<char>&) { unanswered = std::move(h); });
   const std::vector<char> large(40'000, 'x');
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 100; ++i) {
     rpc::engine client("tcp://127.0.0.1", rpc::options().client());
     const rpc::peer there = client.connect(e.server.url());
     const auto size = client.declare<size_t(rpc::view<char>)>("size");
