@@ -57,7 +57,8 @@ void send_note(int fd, const char* note, size_t size) {
 
 // A rank sends its token sooner, unless it computes. A connection without one is closed if its descriptor is needed.
 constexpr std::chrono::seconds usual_token_time{1};
-// Connections without a token beyond one for each rank, as all ranks may connect at once.
+// A rank keeps as many connections without a token as the job has ranks, which may all connect at once, and this many
+// more.
 constexpr size_t spare_watchers = 64;
 // How often the peer's host may close our connection before the peer counts as failed.
 constexpr int most_dropped = 10;
@@ -84,7 +85,7 @@ liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_addre
   if (timeout_s > 0 && n_ranks > 1 && length_of(mine) > 0) {
     listener_ = listen_at(mine, static_cast<int>(std::min<size_t>(n_ranks, 4096)));
     events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
-    // A rank that can't listen is not watched; it says so with an empty offer.
+    // A rank that can't listen makes an empty offer, by which its peers know that they can't watch it.
     if (listener_.get() < 0 || events_.get() < 0 || !add(events_.get(), listener_.get(), listener_mark)) {
       log_warning(std::string("ranks can't monitor this one: ") + std::strerror(errno) + "; failures may go unnoticed");
       listener_ = {};

@@ -10,8 +10,9 @@
 
 namespace conf {
 
-/// Returns true if sleeps in shared memory last half a millisecond only, as the system has no barrier on the
-/// threads of other processes, so that a message may fail to wake its receiver.
+/// Returns true if a thread that waits in shared memory wakes up every half a millisecond. LCI does so where the
+/// system call membarrier() can't order the memory accesses of other processes' threads, as a sender may then overlook
+/// that its receiver sleeps.
 inline bool sleeps_are_short() {
   const char* const backend = std::getenv("LCI_ATTR_BACKEND");
   if (backend != nullptr && *backend != '\0' && std::string(backend) != "shm") return false;

@@ -25,6 +25,20 @@ struct counting_sink final : lci::network::event_sink {
   size_t bytes = 0;
 };
 
+/// Posts the operation while allocation number `good` fails, and again if that made the post fail.
+errorcode_t post_lacking(long good, lci::network::device& d, const net_op& op, int& refused) {
+  errorcode_t posted = errorcode_t::retry_nomem;
+  {
+    const failing_memory none(0, good, 1);
+    try {
+      posted = d.post(op);
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+  }
+  return lci::error_t(posted).is_retry() ? d.post(op) : posted;
+}
+
 }  // namespace
 
 TEST_CASE("a message is sent and received once, whichever allocation fails") {
@@ -36,16 +50,7 @@ TEST_CASE("a message is sent and received once, whichever allocation fails") {
       net_job job(net_job::calm(2, seed));
       const auto data = bytes(size, seed);
       const net_op op = job.registered(0, send_op(1, data.data(), size, id(1)));
-      errorcode_t posted = errorcode_t::retry_nomem;
-      {
-        const failing_memory none(0, good, 1);
-        try {
-          posted = job.device(0).post(op);
-        } catch (const std::bad_alloc&) {
-          ++refused;
-        }
-      }
-      if (lci::error_t(posted).is_retry()) posted = job.device(0).post(op);
+      const errorcode_t posted = post_lacking(good, job.device(0), op, refused);
       counting_sink sender, receiver;
       {
         const failing_memory none(0, good, 1);
@@ -81,16 +86,7 @@ TEST_CASE("a put takes effect and completes once, whichever allocation fails") {
       net_op op = job.registered(
           0, memory_op(verb::put, target, const_cast<std::byte*>(data.data()), size, there.data(), key, id(1)));
       op.has_imm = true;
-      errorcode_t posted = errorcode_t::retry_nomem;
-      {
-        const failing_memory none(0, good, 1);
-        try {
-          posted = job.device(0).post(op);
-        } catch (const std::bad_alloc&) {
-          ++refused;
-        }
-      }
-      if (lci::error_t(posted).is_retry()) posted = job.device(0).post(op);
+      const errorcode_t posted = post_lacking(good, job.device(0), op, refused);
       counting_sink seen[2];
       {
         const failing_memory none;

@@ -1,4 +1,4 @@
-// The numbers of a device's collective operations.
+// Tests that a collective operation sends only when all earlier ones that use the same tags have ended.
 #include "lib/core/device/collective_numbers.hpp"
 
 #include <catch2/catch.hpp>

@@ -213,10 +213,16 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
 bool server::execute_request(const lci::status_t& arrived, transfer_buffers& buffers,
                              std::unique_lock<std::mutex>& leading, received& r, reply& answer, outgoing& out) {
   const int client = arrived.rank;
-  if (!take_request(arrived.buffer, arrived.size, r)) return end_of(client, "does not follow the protocol"), false;
+  if (!take_request(arrived.buffer, arrived.size, r)) {
+    end_of(client, "does not follow the protocol");
+    return false;
+  }
   if (r.head.what == op::hello) {
     const uint64_t connection = sessions_.begin(client);
-    if (connection == 0) return end_of(client, "begins too many sessions"), false;
+    if (connection == 0) {
+      end_of(client, "begins too many sessions");
+      return false;
+    }
     watch(client, connection);
   }
   const std::shared_ptr<session> its = sessions_.find(client);

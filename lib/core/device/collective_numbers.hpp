@@ -143,7 +143,7 @@ class collective_numbers {
   mutable spinlock lock_;
   uint32_t next_ = 0;
   uint32_t first_ = 0;                // of the oldest window with an operation that has not ended
-  std::deque<uint32_t> ended_;        // operations of this window and the next ones
+  std::deque<uint32_t> ended_;        // operations that have ended in each window from the oldest on
   deferred_task* waiting_ = nullptr;  // each a collective_turn
   bool closed_ = false;
 };

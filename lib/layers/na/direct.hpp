@@ -63,7 +63,7 @@ NA_EXPORT void NA_Direct_release(na_class_t* na_class);
 NA_EXPORT void NA_Direct_owe(na_class_t* na_class, const void* bytes, na_size_t size, na_addr_t dest, na_tag_t tag);
 /// The most bytes of arguments that calls of one peer may make this process fetch and keep (NA_CALL_BYTES_PER_PEER).
 NA_EXPORT na_size_t NA_Direct_call_bytes(na_class_t* na_class);
-/// NA_Addr_lookup_wait(), which fails soon after `gives_up` has become true.
+/// Does what NA_Addr_lookup_wait() does, but fails soon after another thread has set `gives_up`.
 NA_EXPORT na_return_t NA_Direct_lookup(na_class_t* na_class, const char* name, na_addr_t* addr,
                                        const std::atomic<bool>& gives_up);
 /// Ends the connections with the peers of all operations of the context that have not ended. No thread may start or

@@ -223,9 +223,10 @@ na_return_t NA_Context_destroy(na_class_t* na_class, na_context_t* context) {
     return na::refuse(NA_INVALID_PARAM, function, "context is no context of this class");
   return na::guarded(function, [&] {
     // The core can't cancel puts and gets that the peer has to answer, and may still access their memory.
-    if (!end_operations(*na_class, *context, std::chrono::seconds(10))) {
+    constexpr std::chrono::seconds for_answers{10}, for_ended_connections{5};
+    if (!end_operations(*na_class, *context, for_answers)) {
       na_class->end_peers_of(context);
-      if (!end_operations(*na_class, *context, std::chrono::seconds(5)))
+      if (!end_operations(*na_class, *context, for_ended_connections))
         return na::refuse(NA_PROTOCOL_ERROR, function, "operations have not ended; was it called in a callback?");
     }
     {

@@ -336,7 +336,7 @@ void engine_core::end() {
   users_.order_end();
   const auto end_calls = [this] {
     for_each_call([](outgoing& c) { c.give_up(outcome::closed); });
-    wake();  // threads that wait, also for no call
+    wake();  // Threads in run() and the background thread wait for no call.
   };
   end_calls();
   if (background_.joinable()) background_.join();

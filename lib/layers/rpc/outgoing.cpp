@@ -291,7 +291,8 @@ bool outgoing::notify(continuation& c) {
 
 void outgoing::withdraw(continuation& c) {
   std::lock_guard guard(owner.ends_lock);
-  // end() queues the continuation under the lock, so it is here or in the queue, unless it has run.
+  // end() moves the continuation from state_ to the engine's queue under this lock. So it is in one of the two, unless
+  // it has run.
   if (is_done())
     owner.forget(c);
   else

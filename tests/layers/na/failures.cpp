@@ -137,19 +137,26 @@ void serves_on() {
   }
 }
 
+/// Asks the peer, a process that runs "expose", for the handle of its memory.
+na_mem_handle_t memory_of(const network& net, na_addr_t peer) {
+  outcome received;
+  char text[64];
+  REQUIRE_CODE(NA_SUCCESS,
+               NA_Msg_recv_expected(net.c, net.x, outcome::store, &received, text, sizeof text, peer, 1, nullptr));
+  signal_to(net, peer);
+  net.until([&] { return received.done(); });
+  na_mem_handle_t theirs = NA_MEM_HANDLE_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_deserialize(net.c, &theirs, text, sizeof text));
+  return theirs;
+}
+
 /// Sends that wait for a receiver's flow control end when it dies. So do puts and gets of its memory.
 void floods_a_victim() {
   const network net("tcp");
   test::process victim({"expose"});
   const na_addr_t peer = net.find(victim.line());
-  outcome handle;
-  char text[64];
-  REQUIRE_CODE(NA_SUCCESS,
-               NA_Msg_recv_expected(net.c, net.x, outcome::store, &handle, text, sizeof text, peer, 1, nullptr));
-  signal_to(net, peer);
-  net.until([&] { return handle.done(); });
-  na_mem_handle_t theirs = NA_MEM_HANDLE_NULL, mine = NA_MEM_HANDLE_NULL;
-  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_deserialize(net.c, &theirs, text, sizeof text));
+  const na_mem_handle_t theirs = memory_of(net, peer);
+  na_mem_handle_t mine = NA_MEM_HANDLE_NULL;
   std::vector<char> memory(1 << 20, 'm');
   REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_create(net.c, memory.data(), memory.size(), NA_MEM_READWRITE, &mine));
   outcome put;
@@ -185,14 +192,9 @@ void destroys_a_context_whose_peer_has_stopped() {
   test::process victim({"expose"});
   network net("tcp");
   const na_addr_t peer = net.find(victim.line());
-  outcome handle, put, get;
-  char text[64];
-  REQUIRE_CODE(NA_SUCCESS,
-               NA_Msg_recv_expected(net.c, net.x, outcome::store, &handle, text, sizeof text, peer, 1, nullptr));
-  signal_to(net, peer);
-  net.until([&] { return handle.done(); });
-  na_mem_handle_t theirs = NA_MEM_HANDLE_NULL, mine = NA_MEM_HANDLE_NULL;
-  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_deserialize(net.c, &theirs, text, sizeof text));
+  outcome put, get;
+  const na_mem_handle_t theirs = memory_of(net, peer);
+  na_mem_handle_t mine = NA_MEM_HANDLE_NULL;
   auto memory = std::make_unique<std::vector<char>>(1 << 20, 'm');
   REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_create(net.c, memory->data(), memory->size(), NA_MEM_READWRITE, &mine));
   victim.kill(SIGSTOP);

@@ -103,7 +103,8 @@ class program {
   }
 
   void be_idle() {
-    // A virtual machine charges a process for the time that the host took its processor, so one of some is enough.
+    // A virtual machine charges a process for time in which the host took its processor. So a measurement that exceeds
+    // the limit is repeated.
     double share = 1;
     for (int i = 0; i < 3 && share > most_idle; ++i) {
       const double before = processor_seconds(), begun = now();
