@@ -34,7 +34,8 @@ round_plan session::plan_of(const command& c) const {
   return plan;
 }
 
-payload_kind session::payload_of(size_t size) const {
+payload_kind session::choose_delivery(side& s, size_t size) const {
+  s.to_partner_handler = size <= max_eager_ ? s.to_partner_reader : s.to_partner_owner;
   if (options_.op == op_kind::sendrecv || has_memory(options_.op)) return payload_kind::ours;
   // A message too large for a packet always arrives in allocated memory.
   return options_.zero_copy && size <= max_eager_ ? payload_kind::packet : payload_kind::freed;
@@ -77,7 +78,7 @@ void session::receiver_thread(int i) {
     meet(receiver_barrier_, s);
     if (i == 0) tell(s, ready_handler_, &serial, sizeof(serial));
     if (i == 0 && !plan.check) handoff_->answer();
-    part(plan).receive(s, plan, payload_of(plan.size));
+    part(plan).receive(s, plan, choose_delivery(s, plan.size));
     meet(receiver_barrier_, s);
   }
 }
@@ -89,7 +90,7 @@ void session::sender_thread(int i) {
     meet(sender_barrier_, s);
     const round_plan plan = sender_plan_;
     if (plan.count == 0) break;
-    part(plan).send(s, plan, payload_of(plan.size));
+    part(plan).send(s, plan, choose_delivery(s, plan.size));
     meet(sender_barrier_, s);
   }
 }
@@ -104,8 +105,9 @@ double session::round(command c) {
   if (c.count != 0 && !c.check) handoff_->lead();
   meet(sender_barrier_, s);
   if (c.count == 0) return 0;
+  const payload_kind payload = choose_delivery(s, c.size);
   const double start = now_seconds();
-  part(sender_plan_).send(s, sender_plan_, payload_of(c.size));
+  part(sender_plan_).send(s, sender_plan_, payload);
   meet(sender_barrier_, s);
   return now_seconds() - start;
 }

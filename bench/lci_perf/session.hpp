@@ -51,7 +51,8 @@ class session {
   double round(command c);
   round_plan plan_of(const command& c) const;
   const benchmark& part(const round_plan& plan) const { return plan.check ? checked_ : benchmark_; }
-  payload_kind payload_of(size_t size) const;
+  /// Chooses the partner's handler for messages of that size. Returns who owns the payload of arriving ones.
+  payload_kind choose_delivery(side& s, size_t size) const;
   std::vector<std::string> notes() const;
 
   const options& options_;
@@ -62,7 +63,7 @@ class session {
   const benchmark benchmark_, checked_;
   const bool is_stream_;
   std::unique_ptr<handoff> handoff_;
-  size_t max_eager_ = 0;
+  size_t max_eager_ = 0;  // bytes; larger messages always arrive in allocated memory, unless a handler reads in place
   std::vector<lci::device_t> own_devices_;
   std::vector<lci::comp_t> comps_;
   std::vector<lci::rcomp_t> rcomps_;

@@ -29,7 +29,8 @@ std::vector<std::string> session::notes() const {
   } else if (o.op == op_kind::getsignal) {
     line = "gets from shared memory of another rank, where each is " + line;
   } else if (o.comp == comp_kind::handler) {
-    line += ", which reads the payload in place";
+    line += ", which reads the payload in place, or owns and frees it if it has more than " +
+            std::to_string(max_eager_) + " bytes";
   } else {
     line += o.zero_copy ? ", payload in packets (put_upacket)" : ", payload in malloc'ed copies, freed";
   }

@@ -17,18 +17,19 @@ double session::round_together(command c) {
   ended_ = c.count == 0;
   if (ended_) return 0;
   const round_plan plan = plan_of(c);
-  const payload_kind payload = payload_of(plan.size);
-  if (!sends_) part(plan).prepare(state.receivers[0], plan);
+  side& mine = sends_ ? state.senders[0] : state.receivers[0];
+  const payload_kind payload = choose_delivery(mine, plan.size);
+  if (!sends_) part(plan).prepare(mine, plan);
   lci::barrier();
   const double start = now_seconds();
   if (sends_) {
-    part(plan).send(state.senders[0], plan, payload);
+    part(plan).send(mine, plan, payload);
   } else {
-    part(plan).receive(state.receivers[0], plan, payload);
+    part(plan).receive(mine, plan, payload);
   }
-  const double mine = sends_ ? now_seconds() - start : 0;
+  const double seconds = sends_ ? now_seconds() - start : 0;
   double longest = 0;
-  lci::allreduce(&mine, &longest, 1, sizeof(double), larger);
+  lci::allreduce(&seconds, &longest, 1, sizeof(double), larger);
   return longest;
 }
 

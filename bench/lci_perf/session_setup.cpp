@@ -1,5 +1,6 @@
 // Resources and handlers of a run. Handlers find the sides through the process-wide `state`.
 #include <algorithm>
+#include <cstdlib>
 
 #include "bench/lci_perf/session_state.hpp"
 #include "bench/lci_perf/together.hpp"
@@ -21,12 +22,18 @@ void bump_shared(std::atomic<uint64_t>& word, uint64_t n) {
 
 template <void (*Bump)(std::atomic<uint64_t>&, uint64_t)>
 struct handlers {
-  static void take(side& s, const lci::status_t& status) {
-    if (status.size <= state.largest_in_place) read_through(status.buffer, status.size);
+  static void read(side& s, const lci::status_t& status) {
+    read_through(status.buffer, status.size);
     Bump(s.arrived, 1);
   }
-  static void to_receiver(lci::status_t status) { take(state.receivers[status.tag], status); }
-  static void to_sender(lci::status_t status) { take(state.senders[status.tag], status); }
+  static void to_receiver(lci::status_t status) { read(state.receivers[status.tag], status); }
+  static void to_sender(lci::status_t status) { read(state.senders[status.tag], status); }
+  static void take(side& s, const lci::status_t& status) {
+    std::free(status.buffer);
+    Bump(s.arrived, 1);
+  }
+  static void owned_by_receiver(lci::status_t status) { take(state.receivers[status.tag], status); }
+  static void owned_by_sender(lci::status_t status) { take(state.senders[status.tag], status); }
   // A signal has no payload to read: the data is in the program's memory.
   static void signal_receiver(lci::status_t status) { Bump(state.receivers[status.tag].arrived, 1); }
   static void signal_sender(lci::status_t status) { Bump(state.senders[status.tag].arrived, 1); }
@@ -87,7 +94,6 @@ session::session(const options& o, int ranks, int rank)
       receiver_barrier_(o.threads, crowded_) {
   handoff_ = std::make_unique<handoff>(o.with_handoff && ranks == 2, rank);
   max_eager_ = lci::get_max_bcopy_size();
-  state.largest_in_place = size_t{128} << 10;  // the most that any network delivers in place
   make_handlers();
   make_sides();
 }
@@ -97,8 +103,8 @@ session::~session() { release(); }
 void session::make_handlers() {
   // If a device is polled by one thread only, no other thread writes to its side.
   const bool alone = ranks_ > 1 ? options_.threads == 1 || options_.dedicated : has_two_devices();
-  const auto add = [this](lci::comp_handler_t f) {
-    comps_.push_back(lci::alloc_handler_x(f).am_in_place(true)());
+  const auto add = [this](lci::comp_handler_t f, bool in_place = true) {
+    comps_.push_back(lci::alloc_handler_x(f).am_in_place(in_place)());
     rcomps_.push_back(lci::register_rcomp(comps_.back()));
     return rcomps_.back();
   };
@@ -107,11 +113,13 @@ void session::make_handlers() {
   command_handler_ = add(on_command);
   ready_handler_ = add(on_ready);
   if (has_memory(options_.op)) {
-    state.to_receiver = add(alone ? one::signal_receiver : many::signal_receiver);
-    state.to_sender = add(alone ? one::signal_sender : many::signal_sender);
+    state.to_receiver = state.owned_by_receiver = add(alone ? one::signal_receiver : many::signal_receiver);
+    state.to_sender = state.owned_by_sender = add(alone ? one::signal_sender : many::signal_sender);
   } else {
     state.to_receiver = add(alone ? one::to_receiver : many::to_receiver);
     state.to_sender = add(alone ? one::to_sender : many::to_sender);
+    state.owned_by_receiver = add(alone ? one::owned_by_receiver : many::owned_by_receiver, false);
+    state.owned_by_sender = add(alone ? one::owned_by_sender : many::owned_by_sender, false);
   }
   state.ack_receiver = add(alone ? one::ack_receiver : many::ack_receiver);
   state.ack_sender = add(alone ? one::ack_sender : many::ack_sender);
@@ -181,8 +189,10 @@ void session::make_sides() {
     fill_pattern(receiver.out.get(), bytes, receiver.seed);
     sender.to_partner_check = state.check_receiver;
     receiver.to_partner_check = state.check_sender;
-    sender.to_partner_handler = state.to_receiver;
-    receiver.to_partner_handler = state.to_sender;
+    sender.to_partner_reader = state.to_receiver;
+    receiver.to_partner_reader = state.to_sender;
+    sender.to_partner_owner = state.owned_by_receiver;
+    receiver.to_partner_owner = state.owned_by_sender;
     sender.ack_handler = state.ack_receiver;
     receiver.ack_handler = state.ack_sender;
     sender.partner_rank = receiver.partner_rank = (rank_ + ranks_ / 2) % ranks_;

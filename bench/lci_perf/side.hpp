@@ -47,8 +47,9 @@ struct alignas(128) side {
   lci::rmr_t remote;
   uintptr_t remote_disp = 0;
   // Handles of the partner's objects.
-  lci::rcomp_t to_partner_handler = 0, to_partner_cq = 0, to_partner_counter = 0, to_partner_syncs[syncs_per_side] = {},
-               to_partner_check = 0;
+  lci::rcomp_t to_partner_handler = 0;                       ///< one of the next two, by the size of messages
+  lci::rcomp_t to_partner_reader = 0, to_partner_owner = 0;  ///< reads in place; owns what it is given
+  lci::rcomp_t to_partner_cq = 0, to_partner_counter = 0, to_partner_syncs[syncs_per_side] = {}, to_partner_check = 0;
   lci::rcomp_t ack_handler = 0;
   tick_log log;  ///< times of single round trips, if enabled
 
