@@ -1,6 +1,7 @@
 #include "lib/layers/rpc/region.hpp"
 
 #include <cstring>
+#include <new>
 
 #include "lib/layers/rpc/core.hpp"
 
@@ -12,6 +13,17 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& text) { throw invalid_argument_error("rpc::bulk: " + text); }
 
+na_memory describe(const engine_core& e, const std::vector<na_segment>& segments, access a) {
+  na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
+  // NA takes a pointer to non-const, but does not write to the list.
+  const na_return_t result =
+      NA_Mem_handle_create_segments(e.na(), const_cast<na_segment*>(segments.data()), segments.size(),
+                                    a == access::read_only ? NA_MEM_READ_ONLY : NA_MEM_READWRITE, &memory);
+  if (result == NA_NOMEM_ERROR) throw std::bad_alloc();
+  if (result != NA_SUCCESS) refuse("the memory can't be described: is it in the address space?");
+  return {e.na(), memory};
+}
+
 }  // namespace
 
 region::region(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a)
@@ -21,19 +33,13 @@ region::region(std::shared_ptr<engine_core> e, std::vector<na_segment> segments,
       segment_count_(segments_.size()),
       access_(a),
       owner_(NA_ADDR_NULL),
-      process_(engine_->process) {
-  const engine_core::entry use(*engine_);
-  // NA takes a pointer to non-const, but does not write to the list.
-  if (NA_Mem_handle_create_segments(engine_->na(), const_cast<na_segment*>(segments_.data()), segments_.size(),
-                                    a == access::read_only ? NA_MEM_READ_ONLY : NA_MEM_READWRITE,
-                                    &memory_) != NA_SUCCESS)
-    refuse("the memory can't be described: is it in the address space?");
+      process_(engine_->process),
+      memory_(describe(*engine_, segments_, a)) {
   std::lock_guard guard(engine_->regions_lock);
   engine_->all_regions.insert(this);
 }
 
-region::region(std::shared_ptr<engine_core> e, na_mem_handle_t memory, const bulk_header& h, size_t size,
-               na_addr_t owner)
+region::region(std::shared_ptr<engine_core> e, na_memory memory, const bulk_header& h, size_t size, na_addr_t owner)
     : engine_(std::move(e)),
       size_(size),
       segment_count_(h.segments),
@@ -41,13 +47,14 @@ region::region(std::shared_ptr<engine_core> e, na_mem_handle_t memory, const bul
       owner_(owner),
       process_(h.process),
       id_(h.id),
-      memory_(memory) {
+      memory_(std::move(memory)) {
   std::lock_guard guard(engine_->regions_lock);
   engine_->all_regions.insert(this);
 }
 
 std::shared_ptr<region> region::make_local(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a) {
   engine_core& core = *e;
+  const engine_core::entry use(core);
   auto made = std::make_shared<region>(std::move(e), std::move(segments), a);
   std::lock_guard guard(core.regions_lock);
   made->id_ = core.next_region++;
@@ -62,19 +69,16 @@ region::~region() {
   close();
 }
 
-void region::close() {
-  if (memory_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(engine_->na(), memory_);
-  memory_ = NA_MEM_HANDLE_NULL;
-}
+void region::close() { memory_.free(); }
 
 size_t region::prepare() {
   std::lock_guard guard(lock_);
   if (is_local() && !is_registered_) {
-    if (NA_Mem_register(engine_->na(), memory_) != NA_SUCCESS)
+    if (NA_Mem_register(engine_->na(), memory_.get()) != NA_SUCCESS)
       throw memory_error("rpc::bulk: the network can't register the memory");
     is_registered_ = true;
   }
-  return NA_Mem_handle_get_serialize_size(engine_->na(), memory_);
+  return NA_Mem_handle_get_serialize_size(engine_->na(), memory_.get());
 }
 
 void region::write(writer& w, size_t offset, size_t size) {
@@ -90,7 +94,7 @@ void region::write(writer& w, size_t offset, size_t size) {
   w.raw(static_cast<uint64_t>(sizeof h + (whole ? 0 : sizeof(uint64_t)) + handle_size));
   w.raw(h);
   if (!whole) w.raw(static_cast<uint64_t>(offset));
-  if (NA_Mem_handle_serialize(engine_->na(), w.skip(handle_size), handle_size, memory_) != NA_SUCCESS)
+  if (NA_Mem_handle_serialize(engine_->na(), w.skip(handle_size), handle_size, memory_.get()) != NA_SUCCESS)
     throw memory_error("rpc::bulk: the network can't describe the memory");
 }
 
@@ -119,14 +123,13 @@ bulk read_bulk(reader& r) {
         return {std::move(own), static_cast<size_t>(m.base), static_cast<size_t>(h.size)};
     throw_bad_message("a bulk is of memory that this process no longer exposes");
   }
-  na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
-  if (NA_Mem_handle_deserialize(engine->na(), &memory, m.memory, m.memory_size) != NA_SUCCESS)
-    throw_bad_message("a bulk is damaged");
-  if (!mercury::describes(memory, m)) {
-    NA_Mem_handle_free(engine->na(), memory);
-    throw_bad_message("a bulk is damaged");
-  }
-  auto made = std::make_shared<region>(engine, memory, h, m.base + h.size, r.where().peer);
+  na_mem_handle_t handle = NA_MEM_HANDLE_NULL;
+  const na_return_t result = NA_Mem_handle_deserialize(engine->na(), &handle, m.memory, m.memory_size);
+  if (result == NA_NOMEM_ERROR) throw std::bad_alloc();
+  if (result != NA_SUCCESS) throw_bad_message("a bulk is damaged");
+  na_memory memory(engine->na(), handle);
+  if (!mercury::describes(handle, m)) throw_bad_message("a bulk is damaged");
+  auto made = std::make_shared<region>(engine, std::move(memory), h, m.base + h.size, r.where().peer);
   return {std::move(made), static_cast<size_t>(m.base), static_cast<size_t>(h.size)};
 }
 
@@ -176,6 +179,7 @@ bulk bulk::sub(size_t offset, size_t size) const {
 bulk bulk::beside(void* data, size_t size, access a) const {
   if (region_ == nullptr) throw invalid_argument_error("rpc::bulk: it is none");
   if (size == 0) data = const_cast<char*>("");
+  const detail::engine_core::entry use(region_->engine());
   auto made = std::make_shared<detail::region>(region_->shared_engine(),
                                                std::vector<na_segment>{{reinterpret_cast<na_ptr_t>(data), size}}, a);
   return {std::move(made), 0, size};

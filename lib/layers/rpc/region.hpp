@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "lci/rpc.hpp"
@@ -12,15 +13,35 @@
 
 namespace lci::rpc::detail {
 
+/// Owns a memory handle of NA.
+class na_memory {
+ public:
+  na_memory(na_class_t* na, na_mem_handle_t handle) : na_(na), handle_(handle) {}
+  ~na_memory() { free(); }
+  na_memory(na_memory&& o) noexcept : na_(o.na_), handle_(std::exchange(o.handle_, NA_MEM_HANDLE_NULL)) {}
+  na_memory& operator=(na_memory&&) = delete;
+
+  void free() {
+    if (handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na_, handle_);
+    handle_ = NA_MEM_HANDLE_NULL;
+  }
+  na_mem_handle_t get() const { return handle_; }
+
+ private:
+  na_class_t* const na_;
+  na_mem_handle_t handle_;
+};
+
 /// Memory of this process in segments, or a description of another process's memory; each with its handle of NA. Shared
 /// by the bulks and transfers that refer to it. Thread-safe.
 class region {
  public:
-  /// Memory of this process. Throws lci::invalid_argument_error if a segment leaves the address space.
+  // The caller of a constructor has entered the engine, so that the engine does not close meanwhile.
+  /// Memory of this process. Throws lci::invalid_argument_error if a segment leaves the address space, std::bad_alloc
+  /// without memory for the description.
   region(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a);
-  /// `size` bytes of another process's memory. Takes ownership of NA's handle.
-  region(std::shared_ptr<engine_core> e, na_mem_handle_t memory, const mercury::bulk_header& h, size_t size,
-         na_addr_t owner);
+  /// `size` bytes of another process's memory.
+  region(std::shared_ptr<engine_core> e, na_memory memory, const mercury::bulk_header& h, size_t size, na_addr_t owner);
   /// Creates a region of this process and adds it to the engine's table, where bulks that return from peers find it.
   static std::shared_ptr<region> make_local(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a);
   ~region();
@@ -33,7 +54,7 @@ class region {
   bool is_local() const { return owner_ == NA_ADDR_NULL; }
   size_t size() const { return size_; }
   access may() const { return access_; }
-  na_mem_handle_t memory() const { return memory_; }
+  na_mem_handle_t memory() const { return memory_.get(); }
   na_addr_t owner() const { return owner_; }
   const std::vector<na_segment>& segments() const { return segments_; }
   engine_core& engine() const { return *engine_; }
@@ -54,7 +75,7 @@ class region {
   const na_addr_t owner_;  // null: this process
   uint64_t process_ = 0;
   uint64_t id_ = 0;
-  na_mem_handle_t memory_ = NA_MEM_HANDLE_NULL;
+  na_memory memory_;
   std::mutex lock_;  // guards the members below
   bool is_registered_ = false;
 };

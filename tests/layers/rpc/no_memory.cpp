@@ -60,6 +60,44 @@ TEST_CASE("a transfer for which there is no memory ends with memory_error") {
   CHECK(mine == theirs);
 }
 
+TEST_CASE("memory is exposed, or std::bad_alloc is thrown, wherever memory for it is lacking") {
+  attended_engines e;
+  std::vector<char> bytes(1000);
+  const auto expose = [&] { return e.caller.expose(bytes).size(); };
+  CHECK(expose() == bytes.size());
+  long good = 0;
+  for (bool is_short = true; is_short; ++good) {
+    const lci_test::failing_memory shortage(0, good, 1);
+    try {
+      is_short = expose() != bytes.size();
+    } catch (const std::bad_alloc&) {
+      static_cast<void>(0);
+    }
+  }
+  CHECK(good > 3);
+}
+
+TEST_CASE("a bulk arrives, or std::bad_alloc is thrown, wherever memory for it is lacking") {
+  attended_engines e;
+  std::vector<char> theirs(1000, 't');
+  const rpc::bulk exposed = e.server.expose(theirs);
+  e.server.define("memory", [&] { return exposed; });
+  const auto memory = e.caller.declare<rpc::bulk()>("memory");
+  CHECK(memory.on(e.at_server)().size() == theirs.size());
+  long good = 0;
+  for (bool is_short = true; is_short; ++good) {
+    auto f = memory.call_x(e.at_server)();
+    f.wait();
+    const lci_test::failing_memory shortage(0, good, 1);
+    try {
+      is_short = f.get().size() != theirs.size();
+    } catch (const std::bad_alloc&) {
+      static_cast<void>(0);
+    }
+  }
+  CHECK(good > 2);
+}
+
 TEST_CASE("engines close without memory") {
   attended_engines e;
   rpc::handle<int> unanswered;
