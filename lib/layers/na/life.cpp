@@ -221,13 +221,17 @@ na_return_t NA_Context_destroy(na_class_t* na_class, na_context_t* context) {
   if (!na::valid(na_class)) return na::refuse(NA_INVALID_PARAM, function, "na_class is no class");
   if (!na::valid(na_class, context))
     return na::refuse(NA_INVALID_PARAM, function, "context is no context of this class");
+  if (na::callback_scope::is_inside(context))
+    return na::refuse(NA_PROTOCOL_ERROR, function,
+                      "a callback of the context has called it: destroy the context when NA_Trigger() has returned");
   return na::guarded(function, [&] {
     // The core can't cancel puts and gets that the peer has to answer, and may still access their memory.
     constexpr std::chrono::seconds for_answers{10}, for_ended_connections{5};
     if (!end_operations(*na_class, *context, for_answers)) {
       na_class->end_peers_of(context);
       if (!end_operations(*na_class, *context, for_ended_connections))
-        return na::refuse(NA_PROTOCOL_ERROR, function, "operations have not ended; was it called in a callback?");
+        return na::refuse(NA_PROTOCOL_ERROR, function,
+                          "operations have not ended; does another thread run a callback of the context?");
     }
     {
       const std::lock_guard guard(na_class->contexts_mutex);

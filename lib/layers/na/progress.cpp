@@ -176,6 +176,7 @@ na_return_t NA_Trigger(na_context_t* context, unsigned int timeout, unsigned int
     return na::refuse(NA_INVALID_PARAM, function, "context is no context");
   return na::guarded(function, [&] {
     na_class& c = *context->owner;
+    const na::callback_scope inside(context);
     const auto any = [&] { return context->any(); };
     clock::time_point end{};  // not read while there is something to do
     while (ran < max_count) {

@@ -48,6 +48,46 @@ void initialize(const char* url, const char* word) {
   });
 }
 
+/// The callbacks of two contexts: that of the first triggers that of the second, which tries to destroy both.
+struct destroyers {
+  network net{"self"};
+  na_context_t* const second = NA_Context_create(net.c);
+  na_addr_t self = net.find(net.own_name());
+  int calls = 0;
+
+  void post(na_context_t* context, na_cb_t callback) {
+    static char byte = 'x';
+    REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(net.c, context, callback, this, &byte, 1, self, 1, nullptr));
+  }
+  static na_return_t of_first(const na_cb_info* info) {
+    auto& d = *static_cast<destroyers*>(info->arg);
+    d.post(d.second, of_second);
+    while (d.calls == 0) {
+      (void)NA_Progress(d.net.c, d.second, 10);
+      (void)NA_Trigger(d.second, 0, 1, nullptr);
+    }
+    return NA_SUCCESS;
+  }
+  static na_return_t of_second(const na_cb_info* info) {
+    auto& d = *static_cast<destroyers*>(info->arg);
+    for (na_context_t* const x : {d.second, d.net.x})
+      refused(NA_PROTOCOL_ERROR, "NA_Context_destroy", "callback", [&] { return NA_Context_destroy(d.net.c, x); });
+    ++d.calls;
+    return NA_SUCCESS;
+  }
+};
+
+/// A context is not destroyed by its own callbacks, and no thread waits until they have ended.
+void callbacks_destroy_contexts() {
+  destroyers d;
+  const double begin = test::now();
+  d.post(d.net.x, destroyers::of_first);
+  d.net.until([&] { return d.calls == 1; });
+  REQUIRE(test::now() - begin < 5);
+  REQUIRE_CODE(NA_SUCCESS, NA_Context_destroy(d.net.c, d.second));
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(d.net.c, d.self));
+}
+
 }  // namespace
 
 int main() {
@@ -178,6 +218,8 @@ int main() {
   REQUIRE(std::strcmp(NA_Error_to_string(static_cast<na_return_t>(77)), "NA_UNKNOWN_ERROR") == 0);
   net.until([&] { return never.calls == 1; });
   REQUIRE(never.info.type == NA_CB_SEND_UNEXPECTED);
+
+  callbacks_destroy_contexts();
 
   // Arguments that peers send may be wrong without end: the lines about them are limited.
   begin_capture();
