@@ -33,7 +33,7 @@ typedef hg_return_t (*hg_cb_t)(const struct hg_cb_info* callback_info);
 
 /* Creates a context. Returns NULL on failure. */
 HG_EXPORT hg_context_t* HG_Context_create(void);
-/* Fails while handles of the context exist. */
+/* Fails while handles of the context exist, and in callbacks and routines that HG_Trigger() of the context runs. */
 HG_EXPORT hg_return_t HG_Context_destroy(hg_context_t* context);
 
 /* Creates a handle for calls of a function at an address. HG_Destroy() frees it, and drops the result of an incomplete

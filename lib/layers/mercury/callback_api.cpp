@@ -55,6 +55,10 @@ hg_context_t* HG_Context_create() {
 hg_return_t HG_Context_destroy(hg_context_t* context) {
   callback_context* c = context_of(__func__, context);
   if (c == nullptr) return HG_FAIL;
+  if (callback_scope::is_inside(c))
+    return fail(HG_FAIL, __func__,
+                "a callback or routine that HG_Trigger() of the context runs has called it: destroy the context when "
+                "HG_Trigger() has returned");
   const uint32_t handles = c->handles.load(std::memory_order_acquire);
   const uint32_t answers = c->answers.load(std::memory_order_acquire);
   if (handles != 0 || answers != 0 || !c->completed.is_empty())
@@ -163,6 +167,7 @@ hg_return_t HG_Trigger(hg_context_t* context, unsigned int timeout, unsigned int
   callback_context* c = r != nullptr ? context_of(__func__, context) : nullptr;
   if (c == nullptr) return HG_FAIL;
   return guarded("HG_Trigger", [&] {
+    const callback_scope inside(c);
     unsigned n = 0;
     for (; n < max_count; ++n) {
       completion done;

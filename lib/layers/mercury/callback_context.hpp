@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "lib/base/callback_scope.hpp"
 #include "lib/concurrent/biased_lock.hpp"
 #include "lib/layers/mercury/misuse.hpp"
 
@@ -72,5 +73,7 @@ struct callback_context : hg_context, object<0x6d756378> {
     answers.store(0, std::memory_order_relaxed);
   }
 };
+
+using callback_scope = lci::callback_scope<callback_context>;
 
 }  // namespace mercury

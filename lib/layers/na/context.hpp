@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "lci.hpp"
+#include "lib/base/callback_scope.hpp"
 #include "lib/concurrent/parking.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/na/operation.hpp"
@@ -80,26 +81,7 @@ struct na_context final : lci::comp_impl_t {
 
 namespace na {
 
-/// While an object of this class exists, its thread runs callbacks of a context. Thread-bound.
-class callback_scope {
- public:
-  explicit callback_scope(const na_context_t* of) : of_(of), outer_(innermost_) { innermost_ = this; }
-  ~callback_scope() { innermost_ = outer_; }
-  callback_scope(const callback_scope&) = delete;
-  callback_scope& operator=(const callback_scope&) = delete;
-
-  /// Returns true if the calling thread runs callbacks of the context.
-  static bool is_inside(const na_context_t* context) {
-    const callback_scope* s = innermost_;
-    while (s != nullptr && s->of_ != context) s = s->outer_;
-    return s != nullptr;
-  }
-
- private:
-  static inline constinit thread_local const callback_scope* innermost_ = nullptr;
-  const na_context_t* const of_;
-  const callback_scope* const outer_;  // callbacks may trigger others
-};
+using callback_scope = lci::callback_scope<na_context>;
 
 inline bool valid(const na_class_t* c, const na_context_t* x) {
   return x != nullptr && x->magic == na_context_t::alive && x->owner == c;
