@@ -8,7 +8,7 @@
 namespace io_server {
 
 /// What begins each request. Changes with each change of this file.
-constexpr uint32_t protocol_magic = 0x4c494f36;
+constexpr uint32_t protocol_magic = 0x4c494f37;
 /// The server's handle for requests: it registers its queue before anything else.
 constexpr lci::rcomp_t request_queue = 1;
 
@@ -29,7 +29,8 @@ enum class op : uint16_t {
   hello,      ///< begins a session, and ends an earlier session of the same peer id
   bye,        ///< ends the session
   open,       ///< text: path; a: flags, b: mode, c: the open file's number, 0: none. Result: handle; the reply's data:
-              ///< struct statx. A file that a client has open by this number is shared with it, whatever the path.
+              ///< struct statx, and for a folder its path without symbolic links, if it is known. A file that a client
+              ///< has open by this number is shared with it, whatever the path.
   close,      ///< handle
   read,       ///< handle, a: offset, b: size, c: place in the client's memory
   write,      ///< handle, a: offset (-1: append), b: size; the reply's `second`: offset after the written bytes

@@ -33,9 +33,19 @@ answer call_in_bulk(connection& c, request r, const void* memory, size_t size) {
 
 int client::open(std::string_view path, int flags, mode_t mode, opened* file) {
   const request r = about(op::open, 0, flags, static_cast<int64_t>(mode), static_cast<int64_t>(file->number));
-  const answer a = connection_.call(r, path, {}, nullptr, &file->status, sizeof file->status);
+  struct {
+    struct statx status;
+    char path[sizeof file->path];
+  } got;
+  const answer a = connection_.call(r, path, {}, nullptr, &got, sizeof got);
+  if (a.error != 0) return a.error;
+  const size_t length = a.size - sizeof got.status;
+  if (a.size < sizeof got.status || length >= sizeof got.path) return EIO;
   file->handle = static_cast<uint64_t>(a.result);
-  return checked(a, sizeof file->status);
+  file->status = got.status;
+  std::memcpy(file->path, got.path, length);
+  file->path[length] = '\0';
+  return 0;
 }
 
 int client::close(uint64_t handle) {

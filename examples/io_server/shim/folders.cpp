@@ -155,7 +155,9 @@ int enter(const place& p) {
     ::close(fd);
     if (high < 0) return result_of(why);
     try {
-      set_remote_cwd(p.inner());
+      const auto folder = is_borrowed() ? remote_file::inherit(high) : file_of(high);
+      if (folder == nullptr) throw std::bad_alloc();
+      set_remote_cwd(folder->path());
     } catch (const std::bad_alloc&) {
       ::close(high);
       throw;

@@ -159,6 +159,43 @@ void descriptors() {
   close(fd);
 }
 
+std::string folder_below(const std::string& top) {
+  char now[PATH_MAX];
+  if (getcwd(now, sizeof now) == nullptr) return std::strerror(errno);
+  return std::strncmp(now, top.c_str(), top.size()) == 0 ? now + top.size() : now;
+}
+
+/// Enters folders by paths with symbolic links, and by descriptors of such folders. `..` then is the parent of the
+/// folder, not of the link.
+void linked_folders() {
+  char text[PATH_MAX];
+  SHOW(getcwd(text, sizeof text) == nullptr ? -1 : 0);
+  const std::string top = text;
+  for (const char* folder : {"outer", "outer/middle", "outer/middle/inner"}) SHOW(mkdir(folder, 0755));
+  SHOW(close(open("outer/middle/file", O_CREAT | O_WRONLY, 0644)));
+  SHOW(symlink("outer/middle/inner", "relative"));
+  SHOW(symlink((top + "/outer/middle").c_str(), "absolute"));
+  SHOW(symlink("relative", "twice"));
+  for (const char* path : {"relative", "absolute", "twice", "outer/../relative", "relative/../inner", "relative/.."}) {
+    SHOW(chdir(path));
+    show(path, folder_below(top));
+    SHOW(access("file", F_OK));
+    SHOW(access("../file", F_OK));
+    SHOW(chdir(".."));
+    show("its parent", folder_below(top));
+    SHOW(chdir(top.c_str()));
+    const int fd = open(path, O_RDONLY | O_DIRECTORY);
+    SHOW(faccessat(fd, "file", F_OK, 0));
+    SHOW(faccessat(fd, "../file", F_OK, 0));
+    SHOW(fchdir(fd));
+    show("by a descriptor", folder_below(top));
+    SHOW(std::system("cd -P .. && test -d inner"));
+    SHOW(close(fd));
+    SHOW(chdir(top.c_str()));
+  }
+  SHOW(unlink("absolute"));  // its target depends on the folder
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -169,5 +206,6 @@ int main(int argc, char** argv) {
   listings();
   flags();
   descriptors();
+  linked_folders();
   return 0;
 }
