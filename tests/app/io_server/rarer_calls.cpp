@@ -2,10 +2,15 @@
 // on where the folder is, so a test compares a run in a local folder with one in a folder of the server's.
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -196,6 +201,57 @@ void linked_folders() {
   SHOW(unlink("absolute"));  // its target depends on the folder
 }
 
+int release[2];  // what is written here lets the other process release its locks
+
+void ignore(int) {}
+void let_go(int) { (void)!write(release[1], "", 1); }
+
+void interrupt_in(long milliseconds, void (*handler)(int), int flags) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval timer{{0, 0}, {0, milliseconds * 1000}};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+/// Waits for locks that another process has, until signals arrive.
+void interrupted() {
+  int has_locked[2];
+  SHOW(pipe(release));
+  SHOW(pipe(has_locked));
+  SHOW(close(open("locked", O_CREAT | O_RDWR, 0644)));
+  struct flock all {};
+  all.l_type = F_WRLCK;
+  const pid_t other = fork();
+  if (other == 0) {
+    const int fd = open("locked", O_RDWR);
+    const bool right = fcntl(fd, F_SETLK, &all) == 0 && flock(fd, LOCK_EX) == 0 && write(has_locked[1], "", 1) == 1;
+    pollfd until{release[0], POLLIN, 0};
+    poll(&until, 1, 10'000);
+    _exit(right ? 0 : 1);
+  }
+  char text;
+  SHOW(read(has_locked[0], &text, 1));
+  const int fd = open("locked", O_RDWR);
+  SHOW(lockf(fd, 99, 0));
+  SHOW(lockf(fd, F_TEST, 0));
+  interrupt_in(100, ignore, 0);
+  SHOW(fcntl(fd, F_SETLKW, &all));
+  interrupt_in(100, ignore, 0);
+  SHOW(fcntl(fd, F_OFD_SETLKW, &all));
+  interrupt_in(100, ignore, 0);
+  SHOW(flock(fd, LOCK_EX));
+  interrupt_in(100, ignore, 0);
+  SHOW(lockf(fd, F_LOCK, 0));
+  interrupt_in(100, let_go, SA_RESTART);
+  SHOW(fcntl(fd, F_SETLKW, &all));
+  int how = 0;
+  SHOW(waitpid(other, &how, 0) == other);
+  SHOW(how);
+  SHOW(close(fd));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -207,5 +263,6 @@ int main(int argc, char** argv) {
   flags();
   descriptors();
   linked_folders();
+  interrupted();
   return 0;
 }
