@@ -219,6 +219,10 @@ std::string real_path(const char* path) {
     struct stat s {};
     if (::lstat(next.c_str(), &s) != 0) return "";
     if (!S_ISLNK(s.st_mode)) {
+      if (!S_ISDIR(s.st_mode) && !left.empty()) {
+        errno = ENOTDIR;
+        return "";
+      }
       done = next;
       continue;
     }
