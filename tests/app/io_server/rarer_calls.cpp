@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -252,6 +253,55 @@ void interrupted() {
   SHOW(close(fd));
 }
 
+/// Returns how much longer a link's target is than lstat() says.
+long beyond_size(const char* link) {
+  char target[PATH_MAX];
+  struct stat s {};
+  const ssize_t size = readlink(link, target, sizeof target);
+  return size < 0 || lstat(link, &s) != 0 ? -1000 : size - s.st_size;
+}
+
+void link_sizes(const char* folder) {
+  const std::string below = std::string(folder) + "/d/file";
+  SHOW(symlink("d/file", "near"));
+  SHOW(symlink(below.c_str(), "far"));
+  SHOW(symlink(folder, "to_top"));
+  for (const char* link : {"near", "far", "to_top"}) SHOW(beyond_size(link));
+  struct statx x {};
+  SHOW(statx(AT_FDCWD, "far", AT_SYMLINK_NOFOLLOW, STATX_SIZE, &x));
+  SHOW(x.stx_size == below.size());
+  char target[PATH_MAX];
+  SHOW(readlink("to_top", target, sizeof target) == static_cast<ssize_t>(std::strlen(folder)));
+  for (const char* link : {"near", "far", "to_top"}) SHOW(unlink(link));
+}
+
+void streams() {
+  const int made = open("stream", O_CREAT | O_RDWR, 0644);
+  SHOW(write(made, "twelve bytes", 12));
+  for (const char* mode : {"a", "a+", "r", "r+"}) {
+    FILE* f = fopen("stream", mode);
+    show(mode, ftell(f));
+    SHOW(fputs("more", f));
+    show("ftell", ftell(f));
+    std::fclose(f);
+  }
+  const int only_read = open("stream", O_RDONLY), only_write = open("stream", O_WRONLY);
+  for (const int fd : {only_read, only_write, made})
+    for (const char* mode : {"r", "w", "a", "r+", "x"}) {
+      FILE* f = fdopen(dup(fd), mode);
+      show(mode, f == nullptr ? -1 : 0);
+      if (f != nullptr) std::fclose(f);
+    }
+  const int folder = open(".", O_RDONLY);
+  for (const int fd : {only_read, only_write, folder}) {
+    SHOW(mmap(nullptr, 10, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1 : 0);
+    if (fd != folder) SHOW(mmap(nullptr, 10, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0);
+  }
+  for (const char* path : {"stream/", "stream/.", "stream/..", "stream/x"})
+    SHOW(realpath(path, nullptr) == nullptr ? -1 : 0);
+  for (const int fd : {made, only_read, only_write, folder}) close(fd);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -264,5 +314,7 @@ int main(int argc, char** argv) {
   descriptors();
   linked_folders();
   interrupted();
+  link_sizes(argv[1]);
+  streams();
   return 0;
 }
