@@ -177,8 +177,9 @@ off_t seek(int fd, off_t offset, int whence) {
       return 0;
     }
     if (whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END) return EINVAL;
-    if (from + offset < 0) return EINVAL;
-    at.set(result = from + offset);
+    if (__builtin_add_overflow(from, offset, &result)) return EINVAL;
+    if (result < 0) return EINVAL;
+    at.set(result);
     return 0;
   });
   return error == 0 ? result : -1;
@@ -224,11 +225,13 @@ IO_EXPORT ssize_t writev(int fd, const iovec* pieces, int n) {
 }
 IO_EXPORT ssize_t preadv(int fd, const iovec* pieces, int n, off_t at) {
   if (!is_remote(fd)) return IO_REAL(preadv)(fd, pieces, n, at);
+  if (at < 0) return result_of(EINVAL);
   return scatter(pieces, n, [=](void* to, size_t size, ssize_t done) { return read_at(fd, to, size, at + done); });
 }
 IO_ALIAS(preadv64, preadv);
 IO_EXPORT ssize_t pwritev(int fd, const iovec* pieces, int n, off_t at) {
   if (!is_remote(fd)) return IO_REAL(pwritev)(fd, pieces, n, at);
+  if (at < 0) return result_of(EINVAL);
   return gather(pieces, n,
                 [=](const void* from, size_t size, ssize_t done) { return write_at(fd, from, size, at + done); });
 }

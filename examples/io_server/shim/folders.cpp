@@ -86,9 +86,12 @@ dirent64* next_entry(listing& l) {
   if (l.next >= l.size) {
     if (l.at_end) return nullptr;
     size_t size = 0;
+    const int before = errno;
     const int error = with_file(l.fd, [&](using_file& f) {
       return f.client().list(f.handle(), l.fetched, l.records, sizeof l.records, &size);
     });
+    // As in glibc, a folder that has been removed has no more entries.
+    if (error != 0 && errno == ENOENT) errno = before;
     if (error != 0) return nullptr;
     l.size = size;
     l.next = 0;

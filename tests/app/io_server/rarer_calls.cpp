@@ -302,6 +302,41 @@ void streams() {
   for (const int fd : {made, only_read, only_write, folder}) close(fd);
 }
 
+void wrong_offsets() {
+  const int fd = open("appended", O_CREAT | O_RDWR | O_APPEND, 0644);
+  iovec piece{const_cast<char*>("some text"), 9};
+  SHOW(pwritev(fd, &piece, 1, -1));
+  SHOW(pwritev2(fd, &piece, 1, -43, 0));
+  SHOW(preadv(fd, &piece, 1, -1));
+  SHOW(lseek(fd, 5, SEEK_SET));
+  SHOW(lseek(fd, LONG_MAX, SEEK_CUR));
+  SHOW(lseek(fd, LONG_MIN, SEEK_CUR));
+  SHOW(lseek(fd, 0, SEEK_CUR));
+  SHOW(close(fd));
+}
+
+void removed_folder() {
+  SHOW(mkdir("removed", 0755));
+  DIR* d = opendir("removed");
+  SHOW(rmdir("removed"));
+  SHOW(readdir(d) == nullptr);  // and sets no errno
+  SHOW(errno);
+  SHOW(closedir(d));
+}
+
+void distant_times() {
+  SHOW(close(open("dated", O_CREAT | O_WRONLY, 0644)));
+  for (const long seconds : {-1L, -3'000'000'000L, 12'000'000'000L}) {
+    const timespec times[2] = {{seconds, 999'999'999}, {seconds + 1, 1}};
+    SHOW(utimensat(AT_FDCWD, "dated", times, 0));
+    struct stat s {};
+    SHOW(stat("dated", &s));
+    SHOW(s.st_atim.tv_sec);
+    SHOW(s.st_mtim.tv_sec);
+    SHOW(s.st_mtim.tv_nsec);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -316,5 +351,8 @@ int main(int argc, char** argv) {
   interrupted();
   link_sizes(argv[1]);
   streams();
+  wrong_offsets();
+  removed_folder();
+  distant_times();
   return 0;
 }
