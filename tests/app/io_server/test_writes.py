@@ -67,7 +67,8 @@ def threads():
 f = os.open('/remote/file', os.O_RDWR | os.O_CREAT)
 assert os.pwrite(f, data[:1000], 0) == 1000 and os.pread(f, 2000, 0) == data[:1000]
 before = threads()
-limits = resource.prlimit(server, resource.RLIMIT_AS, (1, resource.RLIM_INFINITY))
+size = int(open(f'/proc/{server}/statm').read().split()[0]) * os.sysconf('SC_PAGESIZE')
+limits = resource.prlimit(server, resource.RLIMIT_AS, (size + (4 << 20), resource.RLIM_INFINITY))  # less than a stack
 assert os.pwrite(f, data[:SIZE], 0) == SIZE
 assert os.pread(f, SIZE + 1, 0) == data[:SIZE]
 assert threads() == before
