@@ -77,7 +77,8 @@ int client::read(uint64_t handle, void* to, size_t size, int64_t offset, size_t*
 }
 
 int client::write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind) {
-  if (size > most_inline)
+  // What is appended in one call must stay together, so it is not divided.
+  if (size > most_inline && (offset >= 0 || size <= staged_piece))
     if (const auto held = staging_.try_begin()) return staging_.write(handle, from, size, offset, done, behind);
   *done = 0;
   do {
