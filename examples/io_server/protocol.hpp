@@ -8,7 +8,7 @@
 namespace io_server {
 
 /// What begins each request. Changes with each change of this file.
-constexpr uint32_t protocol_magic = 0x4c494f36;
+constexpr uint32_t protocol_magic = 0x4c494f38;
 /// The server's handle for requests: it registers its queue before anything else.
 constexpr lci::rcomp_t request_queue = 1;
 
@@ -29,7 +29,8 @@ enum class op : uint16_t {
   hello,      ///< begins a session, and ends an earlier session of the same peer id
   bye,        ///< ends the session
   open,       ///< text: path; a: flags, b: mode, c: the open file's number, 0: none. Result: handle; the reply's data:
-              ///< struct statx. A file that a client has open by this number is shared with it, whatever the path.
+              ///< struct statx, and for a folder its path without symbolic links, if it is known. A file that a client
+              ///< has open by this number is shared with it, whatever the path.
   close,      ///< handle
   read,       ///< handle, a: offset, b: size, c: place in the client's memory
   write,      ///< handle, a: offset (-1: append), b: size; the reply's `second`: offset after the written bytes
@@ -46,15 +47,15 @@ enum class op : uint16_t {
   link,       ///< text, text2: paths; a: whether to follow
   chmod,      ///< text: path (or handle), a: mode
   chown,      ///< text: path (or handle), a: user, b: group, c: whether to follow
-  utimens,  ///< text: path (or handle), a, b: nanoseconds since 1970, or the special values below; c: whether to follow
-  fsync,    ///< handle, a: whether data suffice
-  fallocate,     ///< handle, a: offset, b: size, c: mode
-  lock,          ///< handle, a: type (F_RDLCK, F_WRLCK, F_UNLCK; + of_open_file), b: start, c: length; never waits
-  testlock,      ///< the same. Result: type; data: int64_t start, length
-  flock,         ///< handle, a: operation; never waits
-  list,          ///< handle, a: position; data: records of getdents64()
-  statfs,        ///< text: path; data: struct statfs
-  stage,         ///< data: lci::rmr_t of the session's memory for staged writes
+  utimens,    ///< text: path (or handle), a, b: seconds since 1970 of the two times, c: see packed_times()
+  fsync,      ///< handle, a: whether data suffice
+  fallocate,  ///< handle, a: offset, b: size, c: mode
+  lock,       ///< handle, a: type (F_RDLCK, F_WRLCK, F_UNLCK; + of_open_file), b: start, c: length; never waits
+  testlock,   ///< the same. Result: type; data: int64_t start, length
+  flock,      ///< handle, a: operation; never waits
+  list,       ///< handle, a: position; data: records of getdents64()
+  statfs,     ///< text: path; data: struct statfs
+  stage,      ///< data: lci::rmr_t of the session's memory for staged writes
   write_staged,  ///< handle, a: offset, b: size, c: place in that memory, and `group`; results as of `write`
   lend,          ///< handle. Result: the server's process; `second`: its descriptor of the file; data: struct statx
   seek,          ///< handle, a: offset, b: SEEK_DATA or SEEK_HOLE. Result: the offset of the data or the hole
@@ -63,8 +64,13 @@ enum class op : uint16_t {
 /// Added to the type of a lock that belongs to the open file (F_OFD_SETLK), not to the client.
 constexpr int64_t of_open_file = 0x100;
 
-/// Special values for the times of `utimens`.
-constexpr int64_t time_now = INT64_MIN, time_unchanged = INT64_MIN + 1;
+/// For `utimens`: whether to follow a symbolic link, and the two times' nanoseconds, UTIME_NOW or UTIME_OMIT.
+constexpr int64_t packed_times(bool follow, int64_t first, int64_t second) {
+  return static_cast<int64_t>(follow) | first << 1 | second << 32;
+}
+constexpr bool times_follow(int64_t packed) { return (packed & 1) != 0; }
+constexpr int64_t first_nanoseconds(int64_t packed) { return packed >> 1 & 0x7fffffff; }
+constexpr int64_t second_nanoseconds(int64_t packed) { return packed >> 32; }
 
 constexpr uint32_t no_processor = ~uint32_t{0};
 

@@ -33,9 +33,19 @@ answer call_in_bulk(connection& c, request r, const void* memory, size_t size) {
 
 int client::open(std::string_view path, int flags, mode_t mode, opened* file) {
   const request r = about(op::open, 0, flags, static_cast<int64_t>(mode), static_cast<int64_t>(file->number));
-  const answer a = connection_.call(r, path, {}, nullptr, &file->status, sizeof file->status);
+  struct {
+    struct statx status;
+    char path[sizeof file->path];
+  } got;
+  const answer a = connection_.call(r, path, {}, nullptr, &got, sizeof got);
+  if (a.error != 0) return a.error;
+  const size_t length = a.size - sizeof got.status;
+  if (a.size < sizeof got.status || length >= sizeof got.path) return EIO;
   file->handle = static_cast<uint64_t>(a.result);
-  return checked(a, sizeof file->status);
+  file->status = got.status;
+  std::memcpy(file->path, got.path, length);
+  file->path[length] = '\0';
+  return 0;
 }
 
 int client::close(uint64_t handle) {
@@ -67,7 +77,8 @@ int client::read(uint64_t handle, void* to, size_t size, int64_t offset, size_t*
 }
 
 int client::write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind) {
-  if (size > most_inline)
+  // What is appended in one call must stay together, so it is not divided.
+  if (size > most_inline && (offset >= 0 || size <= staged_piece))
     if (const auto held = staging_.try_begin()) return staging_.write(handle, from, size, offset, done, behind);
   *done = 0;
   do {

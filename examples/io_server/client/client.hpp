@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include <climits>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ class client {
     uint64_t number = 0;
     uint64_t handle = 0;
     struct statx status = {};
+    /// The path of a folder below the root, without symbolic links; it begins with `/`. Empty if it is unknown, and for
+    /// a file.
+    char path[PATH_MAX] = {};
   };
 
   int open(std::string_view path, int flags, mode_t mode, opened* file);

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 namespace io_server {
 
@@ -42,6 +43,8 @@ int open_file_of(const root_folder& root, session& client, const received& r, re
   struct statx status {};
   if (statx(file->fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return errno;
   if (!S_ISREG(status.stx_mode) && !S_ISDIR(status.stx_mode) && (flags & O_PATH) == 0) return ENXIO;
+  std::string path;
+  if (S_ISDIR(status.stx_mode)) path = root.path_of(file->fd.get());
   if (is_new) {
     file->flags = flags;
     file->identity = {makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
@@ -56,6 +59,10 @@ int open_file_of(const root_folder& root, session& client, const received& r, re
   answer.result = static_cast<int64_t>(handle);
   std::memcpy(out.data, &status, sizeof status);
   out.size = sizeof status;
+  if (path.size() <= out.room - out.size) {
+    std::memcpy(out.data + out.size, path.data(), path.size());
+    out.size += path.size();
+  }
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 
@@ -11,20 +12,15 @@ namespace io_server {
 
 namespace {
 
-constexpr int64_t billion = 1'000'000'000;
-
-timespec time_of(int64_t nanoseconds) {
-  if (nanoseconds == time_now) return {0, UTIME_NOW};
-  if (nanoseconds == time_unchanged) return {0, UTIME_OMIT};
-  const int64_t rest = (nanoseconds % billion + billion) % billion;
-  return {(nanoseconds - rest) / billion, rest};
+/// The times that a request of `utimens` sets. The kernel refuses invalid ones.
+std::array<timespec, 2> times_of(const request& h) {
+  return {{{h.a, first_nanoseconds(h.c)}, {h.b, second_nanoseconds(h.c)}}};
 }
 
 int change(const request& h, int fd, const char* path) {
   if (h.what == op::chown) return fchownat(fd, "", static_cast<uid_t>(h.a), static_cast<gid_t>(h.b), AT_EMPTY_PATH);
   if (h.what == op::chmod) return chmod(path, static_cast<mode_t>(h.a) & 07777);
-  const timespec times[2] = {time_of(h.a), time_of(h.b)};
-  return utimensat(AT_FDCWD, path, times, 0);
+  return utimensat(AT_FDCWD, path, times_of(h).data(), 0);
 }
 
 }  // namespace
@@ -39,17 +35,15 @@ int execute_on_attributes(const root_folder& root, session& client, const receiv
     if (file == nullptr) return EBADF;
     fd = file->fd.get();
   } else {
-    const bool follows = h.what == op::chmod || h.c != 0;
+    const bool follows = h.what == op::chmod || (h.what == op::utimens ? times_follow(h.c) : h.c != 0);
     last_name name;
     if (h.what == op::utimens && !follows) {
       // /proc/self/fd would follow a symbolic link, so change the link itself by its name in its folder. A `/` after
       // the name would make the kernel follow it, too.
       const descriptor folder = root.parent(r.text, name);
       if (!folder) return errno;
-      if (name.is_normal() && !name.has_slash()) {
-        const timespec times[2] = {time_of(h.a), time_of(h.b)};
-        return utimensat(folder.get(), name.text.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0 ? 0 : errno;
-      }
+      if (name.is_normal() && !name.has_slash())
+        return errno_of(utimensat(folder.get(), name.text.c_str(), times_of(h).data(), AT_SYMLINK_NOFOLLOW));
     }
     found = root.open(r.text, O_PATH | (follows ? 0 : O_NOFOLLOW));
     if (!found) return errno;

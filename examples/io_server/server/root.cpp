@@ -49,6 +49,13 @@ bool read_link(int folder, const char* name, std::string& target) {
   return true;
 }
 
+/// The path of an open folder; empty if it is unknown.
+std::string system_path(int folder) {
+  std::string path;
+  if (!read_link(AT_FDCWD, ("/proc/self/fd/" + std::to_string(folder)).c_str(), path) || path[0] != '/') return "";
+  return path.size() < PATH_MAX ? path : "";
+}
+
 }  // namespace
 
 root_folder::root_folder(const std::string& path, bool walk)
@@ -77,6 +84,18 @@ descriptor root_folder::parent(const std::string& path, last_name& name) const {
                                   : last_name::kind::normal;
   if (end < path.size()) name.text += '/';
   return open(path.substr(0, begin), O_PATH | O_DIRECTORY);
+}
+
+std::string root_folder::path_of(int folder) const {
+  struct stat s {};
+  if (fstat(folder, &s) != 0 || s.st_nlink == 0)
+    return "";  // for a removed folder, the system adds a remark to the path
+  const std::string top = system_path(root_.get()), path = system_path(folder);
+  if (top.empty() || path.empty()) return "";
+  if (top == "/") return path;
+  if (path == top) return "/";
+  const bool is_below = path.compare(0, top.size(), top) == 0 && path[top.size()] == '/';
+  return is_below ? path.substr(top.size()) : "";
 }
 
 // Resolves a path without letting the kernel follow links: opens each component with O_NOFOLLOW relative to its folder,

@@ -32,6 +32,9 @@ class root_folder {
   /// Opens the folder in which a path's last component is, or from which `.` or `..` leads. For the root itself: the
   /// root.
   descriptor parent(const std::string& path, last_name& name) const;
+  /// The path of an open folder, without symbolic links, `.` and `..`. It begins with `/`, which means the root.
+  /// Returns an empty string if the path is unknown, e.g. if the folder has been removed.
+  std::string path_of(int folder) const;
 
  private:
   descriptor walk(const std::string& path, int flags, mode_t mode) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -111,32 +113,54 @@ int transfer_buffers::read(const open_file& file, int client, const request& h, 
   return failed_ ? EIO : error;
 }
 
-int transfer_buffers::client_to_file(const open_file& file, int client, const request& h, size_t size, size_t& total) {
-  const bool appends = h.a < 0;
+template <class Write>
+int transfer_buffers::from_client(int client, const request& h, size_t size, size_t& total, Write write) {
   size_t requested = 0;
   int error = 0;
   for (size_t i = 0, next = 0; total < size && error == 0; i = (i + 1) % n_pieces) {
-    // Post gets for all pieces except the one that is being written to the file.
+    // Post gets for all pieces except the one that is being written.
     for (; requested < size && pieces_[next].is == state::free; next = (next + 1) % n_pieces) {
       piece& p = pieces_[next];
       p.disp = requested;
       p.size = std::min(piece_size_, size - requested);
       if (!post(p, lci::direction_t::IN, client, h.memory)) break;
       requested += p.size;
-      if (p.is == state::arrived) {  // the post has copied the data: write it to the file while it is in the cache
+      if (p.is == state::arrived) {  // the post has copied the data: write it while it is in the cache
         next = (next + 1) % n_pieces;
         break;
       }
     }
     piece& p = pieces_[i];
     if (failed_ || !settle(p, client)) break;
-    const ssize_t n = write_part(file, p.memory, p.size, h.a + static_cast<off_t>(total), appends);
+    const ssize_t n = write(p.memory, p.size, total);
     p.is = state::free;
     if (n < 0) error = errno;
     if (n > 0) total += static_cast<size_t>(n);
     if (n >= 0 && static_cast<size_t>(n) < p.size) break;
   }
   return error;
+}
+
+int transfer_buffers::client_to_file(const open_file& file, int client, const request& h, size_t size, size_t& total) {
+  return from_client(client, h, size, total, [&](const char* from, size_t n, size_t at) {
+    return write_part(file, from, n, h.a + static_cast<off_t>(at), false);
+  });
+}
+
+// Several clients may append. What one of them appends in one call must stay together, so one call writes it.
+int transfer_buffers::append(const open_file& file, int client, const request& h, size_t size, size_t& total) {
+  const std::unique_ptr<char[]> all(new (std::nothrow) char[size]);
+  if (all == nullptr) return ENOMEM;
+  size_t arrived = 0;
+  (void)from_client(client, h, size, arrived, [&](const char* from, size_t n, size_t at) {
+    std::memcpy(all.get() + at, from, n);
+    return static_cast<ssize_t>(n);
+  });
+  if (failed_) return EIO;
+  const ssize_t n = write_part(file, all.get(), size, 0, true);
+  if (n < 0) return errno;
+  total = static_cast<size_t>(n);
+  return 0;
 }
 
 int transfer_buffers::write(const open_file& file, int client, const request& h, reply& answer) {
@@ -146,8 +170,9 @@ int transfer_buffers::write(const open_file& file, int client, const request& h,
   failed_ = false;
   const size_t size = static_cast<size_t>(h.b);
   size_t total = 0;
-  const int error = overlaps(size) && !appends ? write_overlapped(file, client, h, size, total)
-                                               : client_to_file(file, client, h, size, total);
+  const int error = appends          ? append(file, client, h, size, total)
+                    : overlaps(size) ? write_overlapped(file, client, h, size, total)
+                                     : client_to_file(file, client, h, size, total);
   settle_all(client);
   answer.result = static_cast<int64_t>(total);
   answer.second = behind_part(file, h.a, static_cast<ssize_t>(total), appends);

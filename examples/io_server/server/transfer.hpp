@@ -59,7 +59,11 @@ class transfer_buffers {
   void settle_all(int client);
   void poll();
   int file_to_client(int fd, int client, const request& h, size_t size, size_t& total);
+  /// Calls write(memory, size, offset) for each piece of the client's memory; it returns as write_part() does.
+  template <class Write>
+  int from_client(int client, const request& h, size_t size, size_t& total, Write write);
   int client_to_file(const open_file& file, int client, const request& h, size_t size, size_t& total);
+  int append(const open_file& file, int client, const request& h, size_t size, size_t& total);
   /// Whether a second thread should read or write the file meanwhile.
   bool overlaps(size_t size) const;
   int read_overlapped(const open_file& file, int client, const request& h, size_t size, size_t& total);

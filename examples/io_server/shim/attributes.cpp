@@ -17,12 +17,6 @@ namespace {
 
 using io_server::op;
 
-int64_t nanoseconds(const timespec* t, int i) {
-  if (t == nullptr || t[i].tv_nsec == UTIME_NOW) return io_server::time_now;
-  if (t[i].tv_nsec == UTIME_OMIT) return io_server::time_unchanged;
-  return t[i].tv_sec * 1'000'000'000 + t[i].tv_nsec;
-}
-
 constexpr int itself_flags = AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH;
 
 bool is_valid(const timespec* t) {
@@ -32,15 +26,19 @@ bool is_valid(const timespec* t) {
          });
 }
 
+constexpr timespec now[2] = {{0, UTIME_NOW}, {0, UTIME_NOW}};
+
 int set_times(int fd, const timespec* t) {
   if (!is_valid(t)) return result_of(EINVAL);
-  return with_file(fd, [=](using_file& f) {
-    return f.client().call(op::utimens, f.handle(), nanoseconds(t, 0), nanoseconds(t, 1), 1);
-  });
+  if (t == nullptr) t = now;
+  const int64_t rest = io_server::packed_times(true, t[0].tv_nsec, t[1].tv_nsec);
+  return with_file(
+      fd, [=](using_file& f) { return f.client().call(op::utimens, f.handle(), t[0].tv_sec, t[1].tv_sec, rest); });
 }
 int set_times(const place& p, const timespec* t, bool follow) {
   if (!is_valid(t)) return result_of(EINVAL);
-  return simple(op::utimens, p, nanoseconds(t, 0), nanoseconds(t, 1), follow);
+  if (t == nullptr) t = now;
+  return simple(op::utimens, p, t[0].tv_sec, t[1].tv_sec, io_server::packed_times(follow, t[0].tv_nsec, t[1].tv_nsec));
 }
 
 /// Converts two times; null means now.

@@ -11,6 +11,8 @@
 #include <climits>
 #include <cstdarg>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "calls.hpp"
@@ -59,8 +61,19 @@ ssize_t write_at(int fd, const void* from, size_t size, int64_t offset) {
   return static_cast<ssize_t>(done);
 }
 
-/// Bytes. Small pieces are gathered into one request; larger ones are transferred in place.
+/// Bytes. Pieces of up to this size together are gathered on the stack into one request.
 constexpr size_t together = io_server::most_inline;
+/// Bytes. Pieces of this size or more on average are transferred in place, others are gathered in memory of the heap.
+constexpr size_t large = size_t{64} << 10;
+
+/// Returns memory in which pieces are gathered; null if each is to be transferred alone. `whole`: they must be one
+/// request, if that is possible.
+std::unique_ptr<char[]> memory_for(size_t total, int n, bool whole) {
+  if (n < 2 || total > io_server::most_bulk || (!whole && total / static_cast<size_t>(n) >= large)) return nullptr;
+  return std::unique_ptr<char[]>(new (std::nothrow) char[total]);
+}
+
+bool appends(int fd) { return (file_of(fd)->flags() & O_APPEND) != 0; }
 
 /// Returns the errno of a call with these pieces, or 0. Sets *total to their size, or to SIZE_MAX if each piece must be
 /// transferred alone, since one has no memory.
@@ -95,25 +108,31 @@ template <class One>
 ssize_t scatter(const iovec* pieces, int n, One one) {
   size_t total = 0;
   if (const int error = check_pieces(pieces, n, &total)) return result_of(error);
-  if (total > together || n < 2) return each(pieces, n, one);
-  char memory[together];
-  const ssize_t got = one(memory, total, 0);
+  const auto heap = total > together ? memory_for(total, n, false) : nullptr;
+  if (n < 2 || (total > together && heap == nullptr)) return each(pieces, n, one);
+  char stack[together];
+  const char* const memory = heap != nullptr ? heap.get() : stack;
+  const ssize_t got = one(heap != nullptr ? heap.get() : stack, total, 0);
   size_t left = got < 0 ? 0 : static_cast<size_t>(got);
-  for (int i = 0, at = 0; i < n && left > 0; ++i) {
+  size_t at = 0;
+  for (int i = 0; i < n && left > 0; ++i) {
     const size_t part = std::min(pieces[i].iov_len, left);
-    std::memcpy(pieces[i].iov_base, memory + at, part);
-    at += static_cast<int>(part);
+    if (part != 0) std::memcpy(pieces[i].iov_base, memory + at, part);
+    at += part;
     left -= part;
   }
   return got;
 }
 
+/// Writes several pieces. `whole`: as one request, if that is possible.
 template <class One>
-ssize_t gather(const iovec* pieces, int n, One one) {
+ssize_t gather(const iovec* pieces, int n, bool whole, One one) {
   size_t total = 0;
   if (const int error = check_pieces(pieces, n, &total)) return result_of(error);
-  if (total > together || n < 2) return each(pieces, n, one);
-  char memory[together];
+  const auto heap = total > together ? memory_for(total, n, whole) : nullptr;
+  if (n < 2 || (total > together && heap == nullptr)) return each(pieces, n, one);
+  char stack[together];
+  char* const memory = heap != nullptr ? heap.get() : stack;
   size_t at = 0;
   for (int i = 0; i < n; ++i) {
     if (pieces[i].iov_len != 0) std::memcpy(memory + at, pieces[i].iov_base, pieces[i].iov_len);
@@ -177,8 +196,9 @@ off_t seek(int fd, off_t offset, int whence) {
       return 0;
     }
     if (whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END) return EINVAL;
-    if (from + offset < 0) return EINVAL;
-    at.set(result = from + offset);
+    if (__builtin_add_overflow(from, offset, &result)) return EINVAL;
+    if (result < 0) return EINVAL;
+    at.set(result);
     return 0;
   });
   return error == 0 ? result : -1;
@@ -220,16 +240,19 @@ IO_EXPORT ssize_t readv(int fd, const iovec* pieces, int n) {
 }
 IO_EXPORT ssize_t writev(int fd, const iovec* pieces, int n) {
   if (!is_remote(fd)) return IO_REAL(writev)(fd, pieces, n);
-  return gather(pieces, n, [fd](const void* from, size_t size, ssize_t) { return write_next(fd, from, size); });
+  return gather(pieces, n, appends(fd),
+                [fd](const void* from, size_t size, ssize_t) { return write_next(fd, from, size); });
 }
 IO_EXPORT ssize_t preadv(int fd, const iovec* pieces, int n, off_t at) {
   if (!is_remote(fd)) return IO_REAL(preadv)(fd, pieces, n, at);
+  if (at < 0) return result_of(EINVAL);
   return scatter(pieces, n, [=](void* to, size_t size, ssize_t done) { return read_at(fd, to, size, at + done); });
 }
 IO_ALIAS(preadv64, preadv);
 IO_EXPORT ssize_t pwritev(int fd, const iovec* pieces, int n, off_t at) {
   if (!is_remote(fd)) return IO_REAL(pwritev)(fd, pieces, n, at);
-  return gather(pieces, n,
+  if (at < 0) return result_of(EINVAL);
+  return gather(pieces, n, appends(fd),
                 [=](const void* from, size_t size, ssize_t done) { return write_at(fd, from, size, at + done); });
 }
 IO_ALIAS(pwritev64, pwritev);

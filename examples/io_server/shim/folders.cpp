@@ -86,9 +86,12 @@ dirent64* next_entry(listing& l) {
   if (l.next >= l.size) {
     if (l.at_end) return nullptr;
     size_t size = 0;
+    const int before = errno;
     const int error = with_file(l.fd, [&](using_file& f) {
       return f.client().list(f.handle(), l.fetched, l.records, sizeof l.records, &size);
     });
+    // As in glibc, a folder that has been removed has no more entries.
+    if (error != 0 && errno == ENOENT) errno = before;
     if (error != 0) return nullptr;
     l.size = size;
     l.next = 0;
@@ -155,7 +158,9 @@ int enter(const place& p) {
     ::close(fd);
     if (high < 0) return result_of(why);
     try {
-      set_remote_cwd(p.inner());
+      const auto folder = is_borrowed() ? remote_file::inherit(high) : file_of(high);
+      if (folder == nullptr) throw std::bad_alloc();
+      set_remote_cwd(folder->path());
     } catch (const std::bad_alloc&) {
       ::close(high);
       throw;
@@ -217,6 +222,10 @@ std::string real_path(const char* path) {
     struct stat s {};
     if (::lstat(next.c_str(), &s) != 0) return "";
     if (!S_ISLNK(s.st_mode)) {
+      if (!S_ISDIR(s.st_mode) && !left.empty()) {
+        errno = ENOTDIR;
+        return "";
+      }
       done = next;
       continue;
     }

@@ -1,5 +1,6 @@
 // fcntl() and flock(). Requests of locks never block at the server, so a blocking call repeats its request.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -17,18 +18,59 @@ namespace {
 
 using io_server::op;
 
-/// The pauses between two requests. Signals are delivered here.
+/// Returns whether a function that waits fails with EINTR after this signal's handler: it does unless sigaction() was
+/// given SA_RESTART.
+bool interrupts(int signal) {
+  struct sigaction now {};
+  if (sigaction(signal, nullptr, &now) != 0 || (now.sa_flags & SA_RESTART) != 0) return false;
+  return (now.sa_flags & SA_SIGINFO) != 0 || (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
+}
+
+/// The pauses between two requests. Signals are blocked in its scope, except at the end of each pause: a signal that
+/// arrived during a request would otherwise interrupt nothing.
 class pauses {
  public:
-  void wait() {
+  pauses() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~pauses() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  pauses(const pauses&) = delete;
+  pauses& operator=(const pauses&) = delete;
+
+  /// Returns false if a signal has arrived after which the caller must not wait any longer.
+  bool wait() {
     const timespec t{0, next_};
     nanosleep(&t, nullptr);
     next_ = std::min(2 * next_, 20'000'000L);
+    sigset_t arrived, all;
+    sigpending(&arrived);
+    bool goes_on = true;
+    for (int s = 1; s <= SIGRTMAX; ++s)
+      if (sigismember(&arrived, s) == 1 && sigismember(&before_, s) == 0 && interrupts(s)) goes_on = false;
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);  // the handlers run here
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    return goes_on;
   }
 
  private:
+  sigset_t before_;
   long next_ = 200'000;
 };
+
+/// Makes the request of a lock; if `waits`, again until it succeeds, fails for another reason than that the lock is
+/// taken, or a signal interrupts this.
+template <class Request>
+int request_lock(bool waits, Request request) {
+  if (!waits) return request();
+  for (pauses p;;) {
+    const int result = request();
+    if (result == 0 || (errno != EAGAIN && errno != EACCES)) return result;
+    if (!p.wait()) return result_of(EINTR);
+  }
+}
 
 /// Converts the start of a lock, which may be relative to the position or the end, to an absolute offset.
 int absolute(int fd, struct flock& l) {
@@ -65,12 +107,10 @@ int lock(int fd, int command, struct flock& l) {
       return 0;
     });
   }
-  for (pauses p;; p.wait()) {
-    const int result = with_file(
+  return request_lock(command == F_SETLKW || command == F_OFD_SETLKW, [&] {
+    return with_file(
         fd, [&](using_file& f) { return f.client().call(op::lock, f.handle(), kind, wanted.l_start, wanted.l_len); });
-    if (result == 0 || command == F_SETLK || command == F_OFD_SETLK || (errno != EAGAIN && errno != EACCES))
-      return result;
-  }
+  });
 }
 
 /// Records that the process has locks: then it ends its session before it exits, which releases them.
@@ -139,11 +179,13 @@ IO_ALIAS(fcntl64, fcntl);
 
 IO_EXPORT int lockf(int fd, int command, off_t size) {
   if (!is_remote(fd)) return IO_REAL(lockf)(fd, command, size);
+  if (command != F_LOCK && command != F_TLOCK && command != F_ULOCK && command != F_TEST) return result_of(EINVAL);
   struct flock l {};
   l.l_whence = SEEK_CUR;
   l.l_len = size;
   l.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
   if (command == F_TEST) {
+    l.l_type = F_RDLCK;  // as in glibc
     if (fcntl(fd, F_GETLK, &l) != 0) return -1;
     return l.l_type == F_UNLCK ? 0 : result_of(EACCES);
   }
@@ -153,9 +195,7 @@ IO_ALIAS(lockf64, lockf);
 
 IO_EXPORT int flock(int fd, int operation) noexcept {
   if (!is_remote(fd)) return IO_REAL(flock)(fd, operation);
-  for (pauses p;; p.wait()) {
-    const int result =
-        with_file(fd, [=](using_file& f) { return f.client().call(op::flock, f.handle(), operation & ~LOCK_NB); });
-    if (result == 0 || (operation & LOCK_NB) != 0 || errno != EWOULDBLOCK) return noted(result);
-  }
+  return noted(request_lock((operation & LOCK_NB) == 0, [=] {
+    return with_file(fd, [=](using_file& f) { return f.client().call(op::flock, f.handle(), operation & ~LOCK_NB); });
+  }));
 }

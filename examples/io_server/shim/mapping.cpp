@@ -1,4 +1,5 @@
 // mmap() of remote files: reads the file into anonymous memory.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,8 +16,13 @@ namespace {
 // The mapping is a copy, so it does not reflect later changes of the file; POSIX leaves that unspecified for private
 // mappings. A writable shared mapping is refused, since writes to it would be lost.
 void* map_copy(void* wish, size_t size, int protection, int flags, int fd, off_t offset) {
-  const int kind = flags & MAP_TYPE;
-  if (kind != MAP_PRIVATE && (protection & PROT_WRITE) != 0) {
+  const int kind = flags & MAP_TYPE, access = file_of(fd)->flags() & O_ACCMODE;
+  const bool is_shared_writable = kind != MAP_PRIVATE && (protection & PROT_WRITE) != 0;
+  if (access == O_WRONLY || (is_shared_writable && access != O_RDWR)) {
+    errno = EACCES;
+    return MAP_FAILED;
+  }
+  if (is_shared_writable) {
     errno = ENODEV;
     return MAP_FAILED;
   }
@@ -31,7 +37,7 @@ void* map_copy(void* wish, size_t size, int protection, int flags, int fd, off_t
   if (n < 0) {
     const int error = errno;
     munmap(p, size);
-    errno = error;
+    errno = error == EISDIR ? ENODEV : error;
     return MAP_FAILED;
   }
   if (protection != (PROT_READ | PROT_WRITE)) mprotect(p, size, protection);

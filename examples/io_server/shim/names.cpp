@@ -48,7 +48,6 @@ int symlink_any(const char* target, int folder, const char* path) {
       [&](io_server::client& c) { return c.call(op::symlink, stored_target(target), 0, 0, 0, p.inner()); });
 }
 
-// An absolute target is relative to the server's root, so the result begins with the prefix.
 ssize_t read_link(const place& p, char* to, size_t room) {
   if (room == 0) return result_of(EINVAL);
   std::string text;
@@ -59,8 +58,7 @@ ssize_t read_link(const place& p, char* to, size_t room) {
     size_t size = 0;
     if (with_client([&](io_server::client& c) { return c.readlink(p.inner(), target, sizeof target, &size); }) != 0)
       return -1;
-    text.assign(target, size);
-    if (!text.empty() && text[0] == '/') text.insert(0, configured().prefix);
+    text = shown_target(std::string(target, size));
   }
   const size_t size = std::min(text.size(), room);
   std::memcpy(to, text.data(), size);

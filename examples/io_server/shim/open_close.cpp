@@ -41,6 +41,21 @@ int open_at_server(io_server::client& c, const place& p, int flags, mode_t mode,
   return c.open(p.inner(), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, what);
 }
 
+/// The path by which the file is opened again. That of a folder has no symbolic links: paths relative to it may begin
+/// with `..`.
+std::string path_of(const place& p, const io_server::client::opened& what) {
+  return what.path[0] != '\0' ? what.path : p.inner();
+}
+
+bool read_all(int fd, void* to, size_t size) {
+  for (size_t done = 0; done < size;) {
+    const ssize_t n = IO_REAL(read)(fd, static_cast<char*>(to) + done, size - done);
+    if (n <= 0) return false;
+    done += static_cast<size_t>(n);
+  }
+  return true;
+}
+
 /// Opens a file in a child of vfork() whose parent has no connection to the server. The child must not connect, as it
 /// uses its parent's memory: it forks a process that connects and opens the file. The descriptor is of use only to the
 /// program that the child executes, which opens the file again by what the descriptor says.
@@ -65,14 +80,14 @@ int open_by_helper(const place& p, int flags, mode_t mode, bool as_cwd) {
   }
   IO_REAL(close)(ends[1]);
   if (helper > 0) {
-    if (IO_REAL(read)(ends[0], &answer, sizeof answer) != static_cast<ssize_t>(sizeof answer)) answer.error = EIO;
+    if (!read_all(ends[0], &answer, sizeof answer)) answer.error = EIO;
     waitpid(helper, nullptr, 0);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   IO_REAL(close)(ends[0]);
   if (answer.error != 0) return result_of(answer.error);
   std::shared_ptr<remote_file> file;
-  const int fd = remote_file::create(p.inner(), flags, answer.what, nullptr, file);
+  const int fd = remote_file::create(path_of(p, answer.what), flags, answer.what, nullptr, file);
   if (fd >= 0 && as_cwd) file->mark_as_cwd();
   return fd;
 }
@@ -87,7 +102,7 @@ int open_remote(const place& p, int flags, mode_t mode, bool as_cwd) {
     const int e = open_at_server(c, p, flags, mode, &what);
     if (e != 0) return e;
     std::shared_ptr<remote_file> file;
-    fd = remote_file::create(p.inner(), flags, what, &c, file);
+    fd = remote_file::create(path_of(p, what), flags, what, &c, file);
     if (fd < 0) {
       const int why = errno;
       c.close(what.handle);

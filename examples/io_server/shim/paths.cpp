@@ -216,4 +216,9 @@ std::string stored_target(const char* target) {
   return rest.empty() ? "/" : rest;
 }
 
+std::string shown_target(const std::string& stored) {
+  if (stored.empty() || stored[0] != '/') return stored;
+  return stored == "/" ? configured().prefix : configured().prefix + stored;
+}
+
 }  // namespace io_shim

@@ -52,5 +52,7 @@ void set_remote_cwd(std::optional<std::string> inner);
 std::string outer(const std::string& inner);
 /// Converts the target of a symbolic link from the program's form, with the prefix, to the server's.
 std::string stored_target(const char* target);
+/// The reverse: an absolute target is relative to the server's root, so the program's form begins with the prefix.
+std::string shown_target(const std::string& stored);
 
 }  // namespace io_shim

@@ -8,7 +8,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstring>
+#include <string>
 
 #include "calls.hpp"
 #include "real.hpp"
@@ -41,8 +43,17 @@ struct stat converted(const struct statx& x) {
   return s;
 }
 
+/// The size of a symbolic link is that of the target that readlink() returns: programs allocate as much memory for it.
 int fetch(const place& p, bool follow, struct statx* x) {
-  return with_client([&](io_server::client& c) { return c.stat(p.inner(), follow, x); });
+  return with_client([&](io_server::client& c) {
+    const int error = c.stat(p.inner(), follow, x);
+    if (error != 0 || !S_ISLNK(x->stx_mode)) return error;
+    char target[PATH_MAX];
+    size_t size = 0;
+    if (c.readlink(p.inner(), target, sizeof target, &size) == 0)
+      x->stx_size = shown_target(std::string(target, size)).size();
+    return 0;
+  });
 }
 int fetch(int fd, struct statx* x) {
   return with_file(fd, [&](using_file& f) { return f.client().stat(f.handle(), x); });

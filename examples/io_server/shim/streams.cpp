@@ -80,7 +80,13 @@ standard_stream* standard() {
 
 }  // namespace
 
-FILE* stream_over(int fd, const char* mode) { return make_stream(fd, mode, true); }
+FILE* stream_over(int fd, const char* mode) {
+  FILE* f = make_stream(fd, mode, true);
+  // As in glibc, the position of a stream that only appends is the file's end from the begin: programs write a header
+  // if ftell() returns 0.
+  if (f != nullptr && mode[0] == 'a' && std::strchr(mode, '+') == nullptr) std::fseek(f, 0, SEEK_END);
+  return f;
+}
 
 // Does not flush the old stream: a program that replaces a standard descriptor must flush its stream before.
 void follow_standard_stream(int fd) {
@@ -127,7 +133,8 @@ IO_ALIAS(fopen64, fopen);
 
 IO_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
   if (!is_remote(fd)) return IO_REAL(fdopen)(fd, mode);
-  if (flags_of(mode) < 0) {
+  const int wanted = flags_of(mode), has = file_of(fd)->flags() & O_ACCMODE;
+  if (wanted < 0 || (has != O_RDWR && has != (wanted & O_ACCMODE))) {
     errno = EINVAL;
     return nullptr;
   }

@@ -2,10 +2,16 @@
 // on where the folder is, so a test compares a run in a local folder with one in a folder of the server's.
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -159,6 +165,178 @@ void descriptors() {
   close(fd);
 }
 
+std::string folder_below(const std::string& top) {
+  char now[PATH_MAX];
+  if (getcwd(now, sizeof now) == nullptr) return std::strerror(errno);
+  return std::strncmp(now, top.c_str(), top.size()) == 0 ? now + top.size() : now;
+}
+
+/// Enters folders by paths with symbolic links, and by descriptors of such folders. `..` then is the parent of the
+/// folder, not of the link.
+void linked_folders() {
+  char text[PATH_MAX];
+  SHOW(getcwd(text, sizeof text) == nullptr ? -1 : 0);
+  const std::string top = text;
+  for (const char* folder : {"outer", "outer/middle", "outer/middle/inner"}) SHOW(mkdir(folder, 0755));
+  SHOW(close(open("outer/middle/file", O_CREAT | O_WRONLY, 0644)));
+  SHOW(symlink("outer/middle/inner", "relative"));
+  SHOW(symlink((top + "/outer/middle").c_str(), "absolute"));
+  SHOW(symlink("relative", "twice"));
+  for (const char* path : {"relative", "absolute", "twice", "outer/../relative", "relative/../inner", "relative/.."}) {
+    SHOW(chdir(path));
+    show(path, folder_below(top));
+    SHOW(access("file", F_OK));
+    SHOW(access("../file", F_OK));
+    SHOW(chdir(".."));
+    show("its parent", folder_below(top));
+    SHOW(chdir(top.c_str()));
+    const int fd = open(path, O_RDONLY | O_DIRECTORY);
+    SHOW(faccessat(fd, "file", F_OK, 0));
+    SHOW(faccessat(fd, "../file", F_OK, 0));
+    SHOW(fchdir(fd));
+    show("by a descriptor", folder_below(top));
+    SHOW(std::system("cd -P .. && test -d inner"));
+    SHOW(close(fd));
+    SHOW(chdir(top.c_str()));
+  }
+  SHOW(unlink("absolute"));  // its target depends on the folder
+}
+
+int release[2];  // what is written here lets the other process release its locks
+
+void ignore(int) {}
+void let_go(int) { (void)!write(release[1], "", 1); }
+
+void interrupt_in(long milliseconds, void (*handler)(int), int flags) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval timer{{0, 0}, {0, milliseconds * 1000}};
+  setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+/// Waits for locks that another process has, until signals arrive.
+void interrupted() {
+  int has_locked[2];
+  SHOW(pipe(release));
+  SHOW(pipe(has_locked));
+  SHOW(close(open("locked", O_CREAT | O_RDWR, 0644)));
+  struct flock all {};
+  all.l_type = F_WRLCK;
+  const pid_t other = fork();
+  if (other == 0) {
+    const int fd = open("locked", O_RDWR);
+    const bool right = fcntl(fd, F_SETLK, &all) == 0 && flock(fd, LOCK_EX) == 0 && write(has_locked[1], "", 1) == 1;
+    pollfd until{release[0], POLLIN, 0};
+    poll(&until, 1, 10'000);
+    _exit(right ? 0 : 1);
+  }
+  char text;
+  SHOW(read(has_locked[0], &text, 1));
+  const int fd = open("locked", O_RDWR);
+  SHOW(lockf(fd, 99, 0));
+  SHOW(lockf(fd, F_TEST, 0));
+  interrupt_in(100, ignore, 0);
+  SHOW(fcntl(fd, F_SETLKW, &all));
+  interrupt_in(100, ignore, 0);
+  SHOW(fcntl(fd, F_OFD_SETLKW, &all));
+  interrupt_in(100, ignore, 0);
+  SHOW(flock(fd, LOCK_EX));
+  interrupt_in(100, ignore, 0);
+  SHOW(lockf(fd, F_LOCK, 0));
+  interrupt_in(100, let_go, SA_RESTART);
+  SHOW(fcntl(fd, F_SETLKW, &all));
+  int how = 0;
+  SHOW(waitpid(other, &how, 0) == other);
+  SHOW(how);
+  SHOW(close(fd));
+}
+
+/// Returns how much longer a link's target is than lstat() says.
+long beyond_size(const char* link) {
+  char target[PATH_MAX];
+  struct stat s {};
+  const ssize_t size = readlink(link, target, sizeof target);
+  return size < 0 || lstat(link, &s) != 0 ? -1000 : size - s.st_size;
+}
+
+void link_sizes(const char* folder) {
+  const std::string below = std::string(folder) + "/d/file";
+  SHOW(symlink("d/file", "near"));
+  SHOW(symlink(below.c_str(), "far"));
+  SHOW(symlink(folder, "to_top"));
+  for (const char* link : {"near", "far", "to_top"}) SHOW(beyond_size(link));
+  struct statx x {};
+  SHOW(statx(AT_FDCWD, "far", AT_SYMLINK_NOFOLLOW, STATX_SIZE, &x));
+  SHOW(x.stx_size == below.size());
+  char target[PATH_MAX];
+  SHOW(readlink("to_top", target, sizeof target) == static_cast<ssize_t>(std::strlen(folder)));
+  for (const char* link : {"near", "far", "to_top"}) SHOW(unlink(link));
+}
+
+void streams() {
+  const int made = open("stream", O_CREAT | O_RDWR, 0644);
+  SHOW(write(made, "twelve bytes", 12));
+  for (const char* mode : {"a", "a+", "r", "r+"}) {
+    FILE* f = fopen("stream", mode);
+    show(mode, ftell(f));
+    SHOW(fputs("more", f));
+    show("ftell", ftell(f));
+    std::fclose(f);
+  }
+  const int only_read = open("stream", O_RDONLY), only_write = open("stream", O_WRONLY);
+  for (const int fd : {only_read, only_write, made})
+    for (const char* mode : {"r", "w", "a", "r+", "x"}) {
+      FILE* f = fdopen(dup(fd), mode);
+      show(mode, f == nullptr ? -1 : 0);
+      if (f != nullptr) std::fclose(f);
+    }
+  const int folder = open(".", O_RDONLY);
+  for (const int fd : {only_read, only_write, folder}) {
+    SHOW(mmap(nullptr, 10, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -1 : 0);
+    if (fd != folder) SHOW(mmap(nullptr, 10, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED ? -1 : 0);
+  }
+  for (const char* path : {"stream/", "stream/.", "stream/..", "stream/x"})
+    SHOW(realpath(path, nullptr) == nullptr ? -1 : 0);
+  for (const int fd : {made, only_read, only_write, folder}) close(fd);
+}
+
+void wrong_offsets() {
+  const int fd = open("appended", O_CREAT | O_RDWR | O_APPEND, 0644);
+  iovec piece{const_cast<char*>("some text"), 9};
+  SHOW(pwritev(fd, &piece, 1, -1));
+  SHOW(pwritev2(fd, &piece, 1, -43, 0));
+  SHOW(preadv(fd, &piece, 1, -1));
+  SHOW(lseek(fd, 5, SEEK_SET));
+  SHOW(lseek(fd, LONG_MAX, SEEK_CUR));
+  SHOW(lseek(fd, LONG_MIN, SEEK_CUR));
+  SHOW(lseek(fd, 0, SEEK_CUR));
+  SHOW(close(fd));
+}
+
+void removed_folder() {
+  SHOW(mkdir("removed", 0755));
+  DIR* d = opendir("removed");
+  SHOW(rmdir("removed"));
+  SHOW(readdir(d) == nullptr);  // and sets no errno
+  SHOW(errno);
+  SHOW(closedir(d));
+}
+
+void distant_times() {
+  SHOW(close(open("dated", O_CREAT | O_WRONLY, 0644)));
+  for (const long seconds : {-1L, -3'000'000'000L, 12'000'000'000L}) {
+    const timespec times[2] = {{seconds, 999'999'999}, {seconds + 1, 1}};
+    SHOW(utimensat(AT_FDCWD, "dated", times, 0));
+    struct stat s {};
+    SHOW(stat("dated", &s));
+    SHOW(s.st_atim.tv_sec);
+    SHOW(s.st_mtim.tv_sec);
+    SHOW(s.st_mtim.tv_nsec);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -169,5 +347,12 @@ int main(int argc, char** argv) {
   listings();
   flags();
   descriptors();
+  linked_folders();
+  interrupted();
+  link_sizes(argv[1]);
+  streams();
+  wrong_offsets();
+  removed_folder();
+  distant_times();
   return 0;
 }

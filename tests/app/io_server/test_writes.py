@@ -41,6 +41,25 @@ for size in (100, 300_000, 1 << 20, 3_000_000):
 whole = open('/remote/file', 'rb').read()
 assert whole == data[:100] + data[:300_000] + data[:1 << 20] + data[:3_000_000]''')
 
+    def test_what_clients_append_in_one_call_stays_together(self):
+        size, times, clients = 300_000, 30, (b'a', b'b', b'c')
+        appending = [self.start(sys.executable, '-c', f'''
+import os
+f = os.open('/remote/file', os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+for i in range({times}):
+    if i % 2:
+        assert os.write(f, {letter!r} * {size}) == {size}
+    else:
+        pieces = [{letter!r} * n for n in (10, 90, 3_900, 96_000, 200_000)]
+        assert os.writev(f, pieces) == {size}
+''') for letter in clients]
+        for one in appending:
+            self.finish(one)
+        whole = (self.root / 'file').read_bytes()
+        self.assertEqual(len(whole), size * times * len(clients))
+        for at in range(0, len(whole), size):
+            self.assertIn(whole[at:at + size], [letter * size for letter in clients])
+
     def test_a_write_ends_where_the_server_may_write_no_more(self):
         limit = (3 << 20) + 100_000
         resource.prlimit(self.server.process.pid, resource.RLIMIT_FSIZE, (limit, limit))
@@ -67,7 +86,8 @@ def threads():
 f = os.open('/remote/file', os.O_RDWR | os.O_CREAT)
 assert os.pwrite(f, data[:1000], 0) == 1000 and os.pread(f, 2000, 0) == data[:1000]
 before = threads()
-limits = resource.prlimit(server, resource.RLIMIT_AS, (1, resource.RLIM_INFINITY))
+size = int(open(f'/proc/{server}/statm').read().split()[0]) * os.sysconf('SC_PAGESIZE')
+limits = resource.prlimit(server, resource.RLIMIT_AS, (size + (4 << 20), resource.RLIM_INFINITY))  # less than a stack
 assert os.pwrite(f, data[:SIZE], 0) == SIZE
 assert os.pread(f, SIZE + 1, 0) == data[:SIZE]
 assert threads() == before
