@@ -242,7 +242,8 @@ LCI_API LCI_error_t LCI_queue_free(LCI_comp_t* cq);
 LCI_API LCI_error_t LCI_queue_pop(LCI_comp_t cq, LCI_request_t* request);
 LCI_API LCI_error_t LCI_queue_pop_multiple(LCI_comp_t cq, size_t request_count, LCI_request_t* requests,
                                            size_t* return_count);
-/* The waits make progress unless another thread does, and sleep while there is nothing to do. */
+/* The waits make progress unless another thread does, and sleep while there is nothing to do. LCI_queue_wait_multiple()
+ * takes its requests together, when there are as many: until then others can take them. */
 LCI_API LCI_error_t LCI_queue_wait(LCI_comp_t cq, LCI_request_t* request);
 LCI_API LCI_error_t LCI_queue_wait_multiple(LCI_comp_t cq, size_t request_count, LCI_request_t* requests);
 LCI_API LCI_error_t LCI_queue_len(LCI_comp_t cq, size_t* len);

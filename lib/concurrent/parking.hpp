@@ -140,6 +140,8 @@ class event_count {
   }
   /// Wakes one sleeper, for one item: a sleeper must check the structure again whenever sleep() returns.
   void wake() { Futex::wake(&epoch_, 1); }
+  /// Wakes all sleepers: for an item that is of no use to some of them.
+  void wake_all() { Futex::wake_all(&epoch_); }
 
   /// Sleeps unless `idle()` is false, which must report by a sequentially consistent load whether no claim
   /// is pending. At most `timeout_ns` (negative: for ever); may return early.

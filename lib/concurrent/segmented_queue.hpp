@@ -188,14 +188,15 @@ class segmented_queue {
     return (tail < N ? tail : N) == head;
   }
 
-  /// Items that have been pushed and not taken. Exact while no thread uses the queue.
+  /// Items whose producers have claimed a cell, and that have not been taken. Exact while no thread uses the queue. A
+  /// thread may sleep until there are more, as with idle().
   size_t size() const {
     std::lock_guard guard(lock_);
     size_t n = 0;
     for (const segment* s = first_.load(std::memory_order_relaxed); s != nullptr;
          s = s->next.load(std::memory_order_relaxed)) {
       const auto head = static_cast<uint32_t>(s->head.load(std::memory_order_acquire));
-      const auto tail = static_cast<uint32_t>(s->tail.load(std::memory_order_acquire));
+      const auto tail = static_cast<uint32_t>(s->tail.load(std::memory_order_seq_cst));
       const size_t taken = s == first_.load(std::memory_order_relaxed) ? head : 0;  // later ones are not current yet
       n += (tail < N ? tail : N) - (taken < N ? taken : N);
     }

@@ -1,6 +1,7 @@
 #include "lib/layers/ccs/shape.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -12,6 +13,15 @@ namespace {
 /// Shapes of up to this many runs are replaced by lists of their runs inside of a sequence, since copying a list is
 /// faster than iterating over nested loops.
 constexpr size_t most_expanded = 64;
+/// A list that contains lists to this depth is replaced by its parts inside of a sequence, since functions that iterate
+/// over a shape are recursive. A program may nest descriptions without limit.
+constexpr size_t most_nested = 32;
+
+/// The depth of lists in lists. A loop has at least twice the bytes of its body, so few loops can be nested.
+size_t depth_of(const shape& s) {
+  if (s.what == shape::kind::parts) return s.sequence->depth;
+  return s.body != nullptr ? depth_of(*s.body) : 0;
+}
 
 void append_runs(std::vector<run>& to, const shape& s, intptr_t at);
 
@@ -157,13 +167,19 @@ shape make_sequence(std::vector<shape> parts) {
     runs.clear();
     if (!s.is_empty()) joined.push_back(std::move(s));
   };
-  for (const shape& part : parts) {
+  const auto add = [&](const shape& part) {
     if (part.n_runs() <= most_expanded || part.what == shape::kind::runs) {
       append_runs(runs, part, 0);
     } else {
       flush();
       joined.push_back(part);
     }
+  };
+  for (const shape& part : parts) {
+    if (part.what == shape::kind::parts && part.sequence->depth >= most_nested)
+      for (const shape& inner : part.sequence->parts) add(moved(inner, part.at));
+    else
+      add(part);
   }
   flush();
   if (joined.size() == 1) return joined[0];
@@ -173,6 +189,7 @@ shape make_sequence(std::vector<shape> parts) {
   for (const shape& part : joined) {
     list->starts.push_back(s.size);
     s.size += part.size;
+    list->depth = std::max(list->depth, 1 + depth_of(part));
   }
   list->parts = std::move(joined);
   s.sequence = std::move(list);
@@ -203,7 +220,8 @@ span span_of(const shape& s) {
       break;
     }
     case shape::kind::parts:
-      inner = span_of(s.sequence->parts.front());
+      // Once for each part: twice would double the time with each level of lists in lists.
+      inner = {INTPTR_MAX, INTPTR_MIN};
       for (const shape& part : s.sequence->parts) {
         const span one = span_of(part);
         inner.begin = std::min(inner.begin, one.begin);

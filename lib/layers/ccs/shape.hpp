@@ -27,6 +27,7 @@ struct run_list {
 struct shape_list {
   std::vector<shape> parts;
   std::vector<size_t> starts;  ///< the packed bytes before each part
+  size_t depth = 1;            ///< of lists in lists; set by make_sequence()
 };
 
 /// A tree of loops and lists. A value: copies share their parts, so they are cheap and may outlive the description.

@@ -1,7 +1,11 @@
 // Completion queues.
 #include <lci.h>
 
+#include <sched.h>
+
+#include <atomic>
 #include <memory>
+#include <mutex>
 
 #include "lib/concurrent/parking.hpp"
 #include "lib/concurrent/segmented_queue.hpp"
@@ -14,27 +18,55 @@ using namespace v1;
 
 namespace {
 
-/// Grows; loses nothing. Thread-safe. Sleepers are woken one for each request.
+/// Grows; loses nothing. Thread-safe. One sleeper is woken for each request, or all if some wait for several.
 class queue final : public comp {
  public:
   explicit queue(LCI_device_t device) : comp(kind::queue, device) {}
 
   bool pop(LCI_request_t* out) { return items_.pop(*out); }
   size_t pop_many(LCI_request_t* out, size_t max) { return items_.pop_many(out, max); }
+  /// Takes `n` requests, or none if there are fewer. Threads that take several get them one after the other: if each
+  /// had a part of what it needs, none could continue.
+  bool pop_all(LCI_request_t* out, size_t n) {
+    if (items_.size() < n) return false;
+    std::lock_guard guard(pop_all_mutex_);
+    size_t got = 0;
+    while (got < n && items_.size() >= n - got) {
+      const size_t more = items_.pop_many(out + got, n - got);
+      if (more == 0) sched_yield();  // the next one is being written
+      got += more;
+    }
+    if (got == n) return true;
+    for (size_t i = 0; i < got; ++i) take(out[i]);  // another thread has taken some meanwhile
+    return false;
+  }
   size_t length() const { return items_.size(); }
   void sleep(int64_t ns) {
     sleepers_.sleep([this] { return items_.idle(); }, ns);
   }
+  /// Sleeps while there are fewer than `n` requests.
+  void sleep_for(size_t n, int64_t ns) {
+    sleepers_for_several_.fetch_add(1, std::memory_order_relaxed);
+    sleepers_.sleep([=, this] { return items_.size() < n; }, ns);
+    sleepers_for_several_.fetch_sub(1, std::memory_order_relaxed);
+  }
 
  private:
   void take(const LCI_request_t& request) override {
-    bool asleep = false;
-    items_.push(request, [&] { asleep = sleepers_.notice(); });
-    if (LCI_UNLIKELY(asleep)) sleepers_.wake();
+    bool asleep = false, several = false;
+    items_.push(request, [&] {
+      asleep = sleepers_.notice();
+      // A thread that has counted itself there was counted here before.
+      several = LCI_UNLIKELY(asleep) && sleepers_for_several_.load(std::memory_order_relaxed) > 0;
+    });
+    // A thread for which the requests are still too few would sleep again, and others would not learn of this one.
+    if (LCI_UNLIKELY(asleep)) several ? sleepers_.wake_all() : sleepers_.wake();
   }
 
   lci::segmented_queue<LCI_request_t> items_;
   lci::event_count<> sleepers_;
+  std::atomic<unsigned> sleepers_for_several_{0};
+  std::mutex pop_all_mutex_;
 };
 
 LCI_ALWAYS_INLINE inline queue& queue_of(LCI_comp_t handle) {
@@ -119,12 +151,9 @@ LCI_error_t LCI_queue_wait_multiple(LCI_comp_t cq, size_t request_count, LCI_req
   return guarded("LCI_queue_wait_multiple", [&] {
     queue& q = queue_of(cq);
     if (request_count > 0) check_result("requests", requests);
-    size_t n = 0;
-    const auto ready = [&] {
-      n += q.pop_many(requests + n, request_count - n);
-      return n == request_count;
-    };
-    wait_until(q.device, ready, [&](int64_t ns) { q.sleep(ns); });
+    wait_until(
+        q.device, [&] { return q.pop_all(requests, request_count); },
+        [&](int64_t ns) { q.sleep_for(request_count, ns); });
     return LCI_OK;
   });
 }

@@ -155,6 +155,47 @@ TEST_CASE("a description may be freed while a transfer of it is under way", "[me
   CHECK(right);
 }
 
+TEST_CASE("a put and a get reach the bytes of a description that is nested six thousand times", "[memory]") {
+  lci_test::time_limit(200);
+  job j;
+  constexpr int levels = 6000;
+  // So many runs that the innermost description is not replaced by a list of them, then one byte for each level.
+  constexpr size_t inner = 100, bytes = inner + levels, room = 2 * inner + 3 * levels + 8;
+  CCS_datadesc_t d = CCS_DATA_NULL;
+  REQUIRE(CCS_datadesc_create_vector(inner, 1, 2, CCS_DATA8, &d) == CCS_SUCCESS);
+  std::vector<size_t> where;
+  for (size_t i = 0; i < inner; ++i) where.push_back(2 * i);
+  for (int i = 0; i < levels; ++i) {
+    where.push_back(2 * inner + 3 * static_cast<size_t>(i) + (i % 7 == 0 ? 1 : 0));
+    int ones[] = {1, 1};
+    CCS_aint_t at[] = {0, static_cast<CCS_aint_t>(where.back())};
+    CCS_datadesc_t parts[] = {d, CCS_DATA8}, outer = CCS_DATA_NULL;
+    REQUIRE(CCS_datadesc_create_struct(2, ones, at, parts, &outer) == CCS_SUCCESS);
+    CCS_datadesc_free(&d);
+    d = outer;
+  }
+  REQUIRE(CCS_datadesc_size(d) == static_cast<CCS_aint_t>(bytes));
+  window w(j, window::kind::heap, room);
+  std::vector<unsigned char> from(bytes), back(room, 0x33);
+  for (size_t i = 0; i < bytes; ++i) from[i] = at(i, j.rank);
+  std::memset(w.mine(), 0x77, room);
+  REQUIRE(CCS_barrier() == CCS_SUCCESS);
+  int done = 0;
+  REQUIRE(CCS_put(j.next(), from.data(), bytes, CCS_DATA8, w.of(j.next()), 1, d, count_up, &done) == CCS_SUCCESS);
+  poll_until([&] { return done == 1; });
+  REQUIRE(CCS_get(j.next(), w.of(j.next()), 1, d, back.data(), 1, d, count_up, &done) == CCS_SUCCESS);
+  CCS_datadesc_free(&d);
+  poll_until([&] { return done == 2; });
+  REQUIRE(CCS_barrier() == CCS_SUCCESS);
+  std::vector<unsigned char> wanted(room, 0x77), wanted_back(room, 0x33);
+  for (size_t i = 0; i < bytes; ++i) {
+    wanted[where[i]] = at(i, static_cast<int>(j.previous()));
+    wanted_back[where[i]] = at(i, j.rank);
+  }
+  CHECK(std::memcmp(w.mine(), wanted.data(), room) == 0);
+  CHECK(back == wanted_back);
+}
+
 TEST_CASE("an allocation of nothing is freed", "[memory]") {
   job j;
   CCS_free(CCS_malloc(0));

@@ -31,9 +31,9 @@ class Together:
         for n in self.numbers:
             for network in ('shm', 'tcp'):
                 for orders in self.orders if n == 2 else ORDERS[2:3]:
-                    # Two ranks run all orders over shared memory, and the largest number of ranks runs one order over
-                    # TCP. With --long all combinations run.
-                    if LONG or (network == 'shm' if n == 2 else network == 'tcp' and n == max(self.numbers)):
+                    # Two ranks run all orders and other numbers one; the largest number over TCP, the others over
+                    # shared memory. With --long all combinations run.
+                    if LONG or network == ('tcp' if n == max(self.numbers) > 2 else 'shm'):
                         with self.subTest(ranks=n, network=network, orders=orders):
                             self.check(n, orders, network)
 
@@ -68,7 +68,7 @@ class OpenMpi(Together, Launched):
 
 @unittest.skipIf(slurm.missing() or not os.environ.get('TOGETHER_MPICH'), slurm.missing() or 'MPICH is not installed')
 class Slurm(Together, Launched):
-    program, numbers = os.environ.get('TOGETHER_MPICH'), (2, 4)
+    program, numbers = os.environ.get('TOGETHER_MPICH'), (2, 3, 4)
     # MPI first: Slurm accepts one PMI client for each rank, and LCI gets its rank from MPI if MPI is initialized.
     orders = [o for o in ORDERS if o[0].startswith('M')]
 

@@ -1,6 +1,7 @@
 /* Section 4.7.2: completion queues. */
 #include "tests/layers/v1/spec/spec.h"
 
+#include <sched.h>
 #include <time.h>
 
 enum { WAITERS = 4, BIG = 64 };
@@ -236,6 +237,71 @@ static void asleep(void) {
   for (t = 0; t < 3; ++t) CHECK_EQ(seen_by_waiters[t], 1);
 }
 
+static void start_waiting(pthread_t* thread, struct waiting* waiting, int entries) {
+  waiting->entries = entries;
+  waiting->at_once = 1;
+  if (pthread_create(thread, NULL, wait_in_thread, waiting) != 0) give_up("a thread");
+}
+
+static void progress_for(double seconds) {
+  const double end = seconds_now() + seconds;
+  while (seconds_now() < end)
+    if (progress_on(LCI_UR_DEVICE) != LCI_OK) sched_yield();
+}
+
+static void put_number(int number) {
+  AGAIN(LCI_puts(endpoint, short_of((uint64_t)number), LCI_RANK, (LCI_tag_t)number, LCI_DEFAULT_COMP_REMOTE));
+  progress_for(0.02);
+}
+
+static void await_waiters(int number) {
+  struct patience patience = {0, 0};
+  while (__atomic_load_n(&waiters_done, __ATOMIC_RELAXED) < number)
+    step(&patience, LCI_UR_DEVICE, "a thread that waits for as many entries as there are");
+}
+
+/* A wait for several entries takes all of them or none: entries that are too few stay for others. */
+static void all_or_none(void) {
+  struct waiting waiting[2];
+  pthread_t threads[2];
+  LCI_request_t request;
+  int t;
+  memset(seen_by_waiters, 0, sizeof seen_by_waiters);
+  waiters_done = 0;
+  case_is("an entry, while a thread waits for three");
+  start_waiting(&threads[0], &waiting[0], 3);
+  progress_for(0.02);
+  put_number(0);
+  CHECK_EQ(length_now(), 1);
+  if (length_now() == 1) {
+    CHECK_OK(LCI_queue_wait(queue, &request));
+    note(&request, seen_by_waiters, (int)sizeof seen_by_waiters);
+  }
+  CHECK_EQ(length_now(), 0);
+  CHECK_EQ(waiters_done, 0);
+
+  case_is("six entries, while two threads wait for three each");
+  start_waiting(&threads[1], &waiting[1], 3);
+  progress_for(0.02);
+  for (t = 1; t <= 3; ++t) put_number(t);
+  await_waiters(1);
+  CHECK_EQ(waiters_done, 1);
+  for (t = 4; t <= 6; ++t) put_number(t);
+  await_waiters(2);
+  for (t = 0; t < 2; ++t) pthread_join(threads[t], NULL);
+  for (t = 0; t <= 6; ++t) CHECK_EQ(seen_by_waiters[t], 1);
+  CHECK_EQ(length_now(), 0);
+
+  case_is("a thread waits for three entries, and sleeps although there is one");
+  start_waiting(&threads[0], &waiting[0], 3);
+  put_number(7);
+  progress_for(0.3);
+  for (t = 8; t <= 9; ++t) put_number(t);
+  pthread_join(threads[0], NULL);
+  CHECK(waiting[0].cpu_seconds < 0.1);
+  CHECK_EQ(length_now(), 0);
+}
+
 void queues(void) {
   LCI_comp_t of_no_device = NULL, other = NULL;
   case_is("create and free");
@@ -252,6 +318,7 @@ void queues(void) {
   if (!RANKS_ARE_THREADS) {
     waiters();
     asleep();
+    all_or_none();
   }
   CHECK_OK(LCI_barrier());
   CHECK_OK(LCI_endpoint_free(&endpoint));
