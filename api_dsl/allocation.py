@@ -39,7 +39,8 @@ OPERATIONS = (
            (a.runtime, a.net_context, a.pool_if_any),
            "Device", "3.2.3"),
     _free("device", "Frees a device, whose endpoints must have been freed; no other thread may use it. Ends what is "
-                    "outstanding on it, and waits at most `close_timeout` seconds for its peers.", "Device", "3.2.3"),
+                    "outstanding on it, except receives without a message, which stay posted, but without their "
+                    "deadlines. Waits at most `close_timeout` seconds for its peers.", "Device", "3.2.3"),
     Op("progress", "error_t",
        "Makes progress: polls the device, retries what waits in the backlog, signals completion objects. Throws "
        "peer_failure_error once for each failed rank, and what handlers throw. Inside a completion handler it does "

@@ -24,7 +24,7 @@ OPERATIONS = (
        result="The runtime; free it with free_runtime."),
     Op("free_runtime", "void",
        "Frees a runtime and its default resources; the handle becomes empty. The program's devices must have been "
-       "freed.",
+       "freed. Receives that are still posted end without a signal.",
        (A("runtime", "runtime_t*", "Handle of the runtime to free."),), source="3.2.2", group=_G),
     Op("g_runtime_init", "runtime_t",
        "Allocates the process's default runtime, which operations use if no other is named. Calls global_initialize "

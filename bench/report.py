@@ -4,7 +4,8 @@
     python3 bench/report.py [FIGURES.json] [-o bench/RESULTS.md]
     python3 bench/report.py --instructions build/release/tests/perf/count -o bench/RESULTS.md
 
-Without -o the text goes to standard output. Every figure is the median of the launches' medians
+Without -o the text goes to standard output. With -o the sections of the file that other scripts or
+authors have written below those of this script remain. Every figure is the median of the launches' medians
 (in brackets the smallest and the largest of them); a ratio is the median of the ratios to the
 launch of the limit right before. With --instructions only these are counted, and replaced in the
 file: they do not depend on the machine's speed.
@@ -17,7 +18,6 @@ import re
 import statistics
 import sys
 
-import compare_report  # keeps its table in the same file
 import measure
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -185,11 +185,21 @@ def report(data):
         *single_rows(f), ""]
     if data.get("instructions"):
         lines += ["## Instructions", "", *instruction_rows(data["instructions"]), ""]
-    lines += ["## All others", "", *other_rows(f), "",
+    lines += [LAST, "", *other_rows(f), "",
               "`2 threads`: each of the two ranks has two threads, on different cores; the two "
               "ranks share both cores. `1 process`: one rank whose two threads talk to each other.",
               ""]
     return "\n".join(lines)
+
+
+LAST = "## All others"
+
+
+def of_others(text):
+    """What a file has below this script's own sections."""
+    below = text.partition(f"\n{LAST}\n")[2]
+    begin = re.search(r"^(## |<!--)", below, flags=re.MULTILINE)
+    return below[begin.start():] if begin else ""
 
 
 def main():
@@ -209,8 +219,8 @@ def main():
         parser.error(f"{args.figures} is not there; measure first: python3 bench/measure.py")
     text = report(json.loads(args.figures.read_text()))
     if args.output:
-        beside = compare_report.section_of(args.output.read_text()) if args.output.exists() else ""
-        args.output.write_text(compare_report.put_into(text, beside) if beside else text)
+        kept = of_others(args.output.read_text()) if args.output.exists() else ""
+        args.output.write_text(f"{text}\n{kept}" if kept else text)
     else:
         print(text)
 

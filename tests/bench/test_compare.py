@@ -17,6 +17,7 @@ import compare_distance
 import compare_report
 import compare_run
 import measure
+import report
 from compare_data import Comparison
 
 MEASURED = json.loads((pathlib.Path(__file__).parent / "putsignal.json").read_text())
@@ -178,6 +179,23 @@ class Report(unittest.TestCase):
         self.assertTrue(once.startswith("# Results\n\nfirst\n\n"))
         self.assertEqual(compare_report.put_into(once, section), once)
         self.assertEqual(compare_report.section_of(once), section)
+
+    def test_a_new_report_keeps_the_sections_of_other_scripts_and_authors(self):
+        others = (compare_report.section(Comparison(MEASURED)) +
+                  "\n\n<!-- written by bench/armci/armci.py -->\n## ARMCI\n"
+                  "<!-- end of bench/armci/armci.py -->\n\n## Function shipping\n\n40 ns\n")
+        with tempfile.TemporaryDirectory() as folder:
+            figures, results = (pathlib.Path(folder) / name for name in ("figures.json", "results.md"))
+            figures.write_text("{}")
+            for text in ("first", "second", "third"):
+                own = f"# Results\n\n## All others\n\n{text}\n"
+                with mock.patch.object(sys, "argv", ["report.py", str(figures), "-o", str(results)]), \
+                        mock.patch.object(report, "report", return_value=own):
+                    report.main()
+                if text == "first":
+                    self.assertEqual(results.read_text(), own)
+                    results.write_text(f"{own}\n{others}")
+                self.assertEqual(results.read_text(), f"{own}\n{others}")
 
 
 def variant(name, library, script, **more):

@@ -5,7 +5,7 @@ import re
 import shutil
 import unittest
 
-from installed import HERE, SOURCE, InstalledCase, run
+from installed import BUILD, HERE, SOURCE, InstalledCase, run
 
 
 VERSION = re.search(r"version: '([\d.]+)'", (SOURCE / "meson.build").read_text()).group(1)
@@ -278,6 +278,14 @@ class Consumers(InstalledCase):
         self.runs_on_two_ranks(folder / "consumer")
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_pkg_config_finds_what_was_built_without_installing_it(self):
+        env = dict(os.environ, PKG_CONFIG_PATH=f"{BUILD}/meson-uninstalled", LD_LIBRARY_PATH=BUILD)
+        flags = self.do("pkg-config", "--cflags", "--libs", "lci", env=env).split()
+        program = self.folder / "uninstalled"
+        self.do("g++", "-std=c++17", HERE / "consumer.cpp", *flags, "-o", program)
+        ran = run(f"{BUILD}/lib/tools/lcirun/lcirun", "-n", 2, program, env=env)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+
     def test_a_cmake_project_builds_and_runs(self):
         folder = self.project("cmake")
         self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
