@@ -128,12 +128,18 @@ net_context = Resource(
           "How peers outside of the job prove over TCP and libfabric who they are, both to each other and before "
           "anything else: "
           "`secret`: by the key in `peer_key_file` (HMAC-SHA256 over fresh random bytes of both; needs libcrypto); "
-          "`munge`: by the munged of each host, to which both must belong to the same user (needs libmunge); "
+          "`munge`: by the munged of each host, which says whose process the peer is (needs libmunge), see `peer_users`; "
           "`none`: not at all, any process that can connect may; empty: by the key if there is one, else not at all, "
           "but then only the loopback is used.", "", source=_OURS),
         A("peer_key_file", "std::string",
           "Path of a file of 16 to 4096 bytes that only its owner may read, with the same content at all peers; see "
           "`peer_auth`. With `munge`: the socket of munged, if it is not the usual one.", "", source=_OURS),
+        A("peer_users", "std::string",
+          "With `munge`: the users whose processes may connect, or may be connected to, beside this process's own: "
+          "names or numbers separated by commas, or groups with % in front, as in `alice,1001,%hpc`. A process belongs "
+          "to its effective group only. Both sides must allow each other. Who is named may do all that processes of this "
+          "user may. Empty: this process's user only.", "",
+          source=_OURS),
         A("max_msg_size", "size_t",
           "Largest single message given to the network, in bytes; larger ones are sent in pieces.", "0x7FFFFFFF",
           minimum=4096),

@@ -1,6 +1,7 @@
 """Peers outside of the job that prove their user by munge: with a real munged, which each test starts."""
 
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -74,6 +75,31 @@ print(read_all(s, {OUTCOME})[8])
         self.assertEqual(said.stdout.strip(), str(WRONG_USER), said.stderr)
         self.client('client', **FAR, **self.good)
         server.send_signal(signal.SIGKILL)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'only root can start processes of another user')
+    def test_named_users_and_groups_may_connect(self):
+        self.serve_far(**self.good, LCI_ATTR_PEER_USERS=f'daemon,%{NOBODY}')
+
+        def attempt(user, group, **env):
+            return subprocess.run([HELPER, 'try', self.where[0]], user=user, group=group, extra_groups=[], text=True,
+                                  capture_output=True, timeout=PATIENCE, cwd='/',
+                                  env=clean_environment(LCI_ATTR_BOOTSTRAP='none', **FAR, **self.good, **env)).stdout
+
+        daemon = pwd.getpwnam('daemon').pw_uid
+        for user, group in ((daemon, daemon), (NOBODY, NOBODY)):
+            self.assertEqual(attempt(user, group, LCI_ATTR_PEER_USERS='root'), 'connected\n')
+        self.assertRegex(attempt(NOBODY, daemon, LCI_ATTR_PEER_USERS='root'), '^resource_error .*munge does not confirm')
+        # The client, too, decides with whom it speaks.
+        self.assertRegex(attempt(daemon, daemon), '^resource_error .*munge does not confirm')
+
+    def test_lists_of_users_that_can_not_be_used_are_refused(self):
+        for users, said in (('no such user', 'peer_users = "no such user".*no user no such user'),
+                            ('%no such group', 'no group no such group'), ('root,,1', 'a name is missing'),
+                            ('%', 'a name is missing'), ('root,', 'a name is missing'),
+                            ('4294967296', 'no user 4294967296')):
+            with self.subTest(users):
+                self.assertRegex(self.once('self', **self.good, LCI_ATTR_PEER_USERS=users).stderr, said)
+        self.assertRegex(self.once('self', LCI_ATTR_PEER_USERS='root').stderr, 'peer_users = "root".*peer_auth to munge')
 
     def introduce(self, how=2):
         s = socket.create_connection(Stranger(self.where[0]).to, timeout=PATIENCE)

@@ -69,10 +69,13 @@ nonce new_nonce() {
 bool equal(const proof& a, const proof& b) { return equal_in_constant_time(a, b); }
 bool equal(const nonce& a, const nonce& b) { return equal_in_constant_time(a, b); }
 
-credentials::credentials(const net_context_attr_t& attr) {
+credentials::credentials(const net_context_attr_t& attr) : users_(attr.peer_users) {
   const std::string& wanted = attr.peer_auth;
   if (!wanted.empty() && wanted != "none" && wanted != "secret" && wanted != "munge")
     throw_invalid(operation, "peer_auth", '"' + wanted + '"', "none, secret or munge, or empty");
+  if (!attr.peer_users.empty() && wanted != "munge")
+    throw_invalid(operation, "peer_users", '"' + attr.peer_users + '"', "empty",
+                  "only munge says whose process a peer is: set peer_auth to munge");
   if (wanted == "munge") {
     const std::string missing = why_no_munge();
     if (!missing.empty()) throw_invalid(operation, "peer_auth", "munge", "supported by this library", missing);
@@ -109,7 +112,7 @@ confirmation credentials::confirms(const std::string& credential, const char* ro
   if (credential.size() != credential_size || credential.back() != '\0') return confirmation::no;
   const munge_found found = munge_content(socket_, credential.c_str());
   if (found.is == munge_found::result::no_answer) return confirmation::unknown;
-  const bool good = found.is == munge_found::result::valid && found.user == geteuid() &&
+  const bool good = found.is == munge_found::result::valid && users_.has(found.user, found.group) &&
                     found.text == text_of(role, hello, of_server);
   return good ? confirmation::yes : confirmation::no;
 }

@@ -7,6 +7,7 @@
 
 #include "lci/attributes.hpp"
 #include "lib/base/hmac.hpp"
+#include "network/tcp/outside/allowed_users.hpp"
 
 namespace lci::network::outside {
 
@@ -30,7 +31,8 @@ enum class auth : uint8_t { none, secret, munge };
 /// Proves this process's identity and verifies that of peers. Immutable, so thread-safe.
 ///
 /// With munge, each side sends a credential that contains its role and random bytes of both sides. The verifier's
-/// munged confirms that a process of the same user has made it, and rejects a replay. With a key, each side sends an
+/// munged says which user's process has made it, and rejects a replay; allowed_users decides whether that user may
+/// connect. With a key, each side sends an
 /// HMAC-SHA256 (by libcrypto) of the same data. So a proof is invalid in any other connection and in the other
 /// direction.
 class credentials {
@@ -49,7 +51,7 @@ class credentials {
   /// munged does not make one. Blocks until munged answers, or for more than 20 seconds if it does not: only
   /// munge_thread calls it.
   std::string vouch(const char* role, const std::string& hello, const nonce& of_server) const;
-  /// Whether a credential is one that vouch() has made with the same arguments, in a process of the same user. Blocks
+  /// Whether a credential is one that vouch() has made with the same arguments, in a process of an allowed user. Blocks
   /// as vouch().
   confirmation confirms(const std::string& credential, const char* role, const std::string& hello,
                         const nonce& of_server) const;
@@ -58,6 +60,7 @@ class credentials {
   auth how_ = auth::none;
   std::string key_;
   std::string socket_;  // munged's socket; empty: munge's default
+  allowed_users users_;
   bool none_is_wanted_ = false;
 };
 

@@ -146,8 +146,8 @@ const char* explain(verdict why) {
     case verdict::has_no_munge:
       return "it does not use munge, but this runtime does; set LCI_ATTR_PEER_AUTH=munge there, too";
     case verdict::wrong_user:
-      return "munge does not confirm that it belongs to this user: another user runs it, or its munged has another "
-             "key, or a clock that differs by minutes";
+      return "munge does not confirm that it belongs to a user who may connect: another user runs it, whom "
+             "LCI_ATTR_PEER_USERS does not name, or its munged has another key, or a clock that differs by minutes";
     case verdict::other_network:
       return "it listens there for peers over another network; use the URL that its LCI_ATTR_PEER_LISTEN has for it";
     default:
