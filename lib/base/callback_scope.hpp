@@ -1,4 +1,4 @@
-// Knows which objects' callbacks the calling thread runs, so that a callback can't destroy the object that has called it.
+// Knows whose callbacks the calling thread runs, so that a callback can't destroy the object that has called it.
 #pragma once
 
 namespace lci {

@@ -15,7 +15,7 @@ RULES = {
     "lib/coll": PUBLIC + ("lib/base/", "lib/core/device/barrier_rounds.hpp", "lib/core/device/device.hpp",
                           "lib/core/device/in_progress.hpp", "lib/core/device/kept_exceptions.hpp", "generated/"),
     # Of the blocks below the core those that are headers: liblci shows none of their functions.
-    "lib/layers": PUBLIC + ("lib/base/copy_large.hpp", "lib/base/cpu.hpp", "lib/base/error_line.hpp",
+    "lib/layers": PUBLIC + ("lib/base/callback_scope.hpp", "lib/base/copy_large.hpp", "lib/base/cpu.hpp", "lib/base/error_line.hpp",
                             "lib/base/insist_on_memory.hpp", "lib/base/own_counter.hpp", "lib/base/quiet_thread.hpp",
                             "lib/concurrent/"),
     "lib/tools": PUBLIC + ("lib/base/", "network/fabric.hpp", "lib/bootstrap/"),

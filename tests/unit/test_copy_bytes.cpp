@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "lib/base/copy_bytes.hpp"
@@ -58,6 +59,17 @@ double seconds_of(pages& to, pages& from, size_t at, size_t size, Copy copy) {
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return best;
+}
+
+/// Returns whether copies to that distance take less than `most` times as long as to 64 bytes. Measures up to ten
+/// times, since other programs may disturb some of them.
+template <class Copy>
+bool takes_less_than(double most, pages& to, pages& from, size_t at, size_t size, Copy copy) {
+  for (int i = 0; i < 10; ++i) {
+    if (seconds_of(to, from, at, size, copy) < most * seconds_of(to, from, 64, size, copy)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
 }
 
 /// Whether the kernel copies between processes here; some containers forbid it.
@@ -113,11 +125,10 @@ TEST_CASE("no distance makes a copy many times as long") {
   if (lci_test::sanitized) return lci_test::skip("a sanitizer checks each byte of a copy");
   pages to(20), from(20);
   for (const size_t size : {size_t{4096}, size_t{16384}, size_t{65536}}) {
-    const double usual = seconds_of(to, from, 64, size, lci::copy_bytes);
     for (const size_t at : {8, 16, 24}) {
       CAPTURE(size, at);
-      CHECK(seconds_of(to, from, at, size, lci::copy_bytes) < 5 * usual);
-      CHECK(seconds_of(to, from, at, size, lci::move_bytes) < 5 * usual);
+      CHECK(takes_less_than(5, to, from, at, size, lci::copy_bytes));
+      CHECK(takes_less_than(5, to, from, at, size, lci::move_bytes));
     }
   }
 }
@@ -127,12 +138,10 @@ TEST_CASE("no distance makes a copy by the kernel many times as long") {
   if (!kernel_copies()) return lci_test::skip("process_vm_readv() is not permitted here");
   pages to(20), from(20);
   for (const size_t size : {size_t{4096}, size_t{16384}, size_t{65536}}) {
-    const double usual_read = seconds_of(to, from, 64, size, read_own_memory);
-    const double usual_write = seconds_of(to, from, 64, size, write_own_memory);
     for (const size_t at : {8, 16, 24}) {
       CAPTURE(size, at);
-      CHECK(seconds_of(to, from, at, size, read_own_memory) < 4 * usual_read);
-      CHECK(seconds_of(to, from, at, size, write_own_memory) < 4 * usual_write);
+      CHECK(takes_less_than(4, to, from, at, size, read_own_memory));
+      CHECK(takes_less_than(4, to, from, at, size, write_own_memory));
     }
   }
 }

@@ -151,6 +151,38 @@ void contexts(const char* url) {
   }
 }
 
+/// A routine that tries to destroy the context in whose HG_Trigger() it runs.
+hg_return_t shut_down(hg_handle_t handle) {
+  REQUIRE_HG(HG_FAIL, HG_Context_destroy(the_context));
+  number_t out{1};
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, &out));
+  return HG_Handler_free(handle);
+}
+
+void a_routine_does_not_destroy_the_context_that_runs_it(const char* url) {
+  na_class_t* const na = initialize(url);
+  the_context = HG_Context_create();
+  const hg_id_t id = MERCURY_REGISTER("shut down", void, number_t, shut_down);
+  na_addr_t self = NA_ADDR_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
+  number_t out{0};
+  hg_request_t request = HG_REQUEST_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, id, nullptr, &out, &request));
+  unsigned ran = 0;
+  for (const double limit = now() + 20; ran == 0; HG_Progress(the_context, 10)) {
+    REQUIRE(now() < limit);
+    HG_Trigger(the_context, 0, 2, &ran);  // two, so that it goes on after the routine
+  }
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(the_context));
+  hg_status_t status = HG_FALSE;
+  REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 5000, &status));
+  REQUIRE(status == HG_TRUE && out.value == 1);
+  REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(na, self));
+  REQUIRE_HG(HG_SUCCESS, HG_Finalize());
+  REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
+}
+
 /// Prints a serialized handle.
 int own() {
   na_class_t* const na = initialize("tcp://127.0.0.1:0");
@@ -181,6 +213,7 @@ int main(int argc, char** argv) {
   for (const char* url : {"self", "tcp://127.0.0.1:0"}) {
     handle_of_an_answered_call(url);
     contexts(url);
+    a_routine_does_not_destroy_the_context_that_runs_it(url);
   }
   handle_of_an_unanswered_call("tcp://127.0.0.1:0");
   return 0;

@@ -231,36 +231,6 @@ void cancel_wakes_a_sleeper(const std::string& name) {
   REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(context));
 }
 
-hg_context_t* shut_down;
-
-/// A routine that tries to destroy the context in whose HG_Trigger() it runs.
-hg_return_t run_shut_down(hg_handle_t handle) {
-  REQUIRE_HG(HG_FAIL, HG_Context_destroy(shut_down));
-  number_t out{1};
-  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, &out));
-  return HG_Handler_free(handle);
-}
-
-void a_routine_does_not_destroy_the_context_that_runs_it() {
-  const hg h("self", false, true);
-  const hg_id_t id = MERCURY_REGISTER("shut down", void, number_t, run_shut_down);
-  shut_down = HG_Context_create();
-  hg_context_t* const caller = HG_Context_create();
-  hg_handle_t handle = HG_HANDLE_NULL;
-  hg_return_t got = HG_FAIL;
-  REQUIRE_HG(HG_SUCCESS, HG_Create(caller, h.self(), id, &handle));
-  REQUIRE_HG(HG_SUCCESS, HG_Forward(handle, on_failure, &got, nullptr));
-  unsigned ran = 0;
-  for (const double limit = now() + 20; ran == 0; HG_Progress(shut_down, 10)) {
-    REQUIRE(now() < limit);
-    HG_Trigger(shut_down, 0, 2, &ran);
-  }
-  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(shut_down));
-  trigger_until(caller, [&] { return got == HG_SUCCESS; });
-  REQUIRE_HG(HG_SUCCESS, HG_Destroy(handle));
-  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(caller));
-}
-
 /// Counts the callbacks that ran in a thread which sleeps in HG_Progress() otherwise.
 struct sleeper {
   hg_context_t* context = nullptr;
@@ -514,7 +484,6 @@ int main(int argc, char** argv) {
   say("life: done");
   REQUIRE(hg_thread_pool_init(2, &pool) == HG_UTIL_SUCCESS);
   calls_of_itself();
-  a_routine_does_not_destroy_the_context_that_runs_it();
   sleepers_execute_calls_of_itself();
   REQUIRE(hg_thread_pool_destroy(pool) == HG_UTIL_SUCCESS);
   say("calls of itself: done");

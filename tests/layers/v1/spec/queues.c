@@ -278,14 +278,14 @@ static void all_or_none(void) {
     note(&request, seen_by_waiters, (int)sizeof seen_by_waiters);
   }
   CHECK_EQ(length_now(), 0);
-  CHECK_EQ(waiters_done, 0);
+  CHECK_EQ(__atomic_load_n(&waiters_done, __ATOMIC_RELAXED), 0);
 
   case_is("six entries, while two threads wait for three each");
   start_waiting(&threads[1], &waiting[1], 3);
   progress_for(0.02);
   for (t = 1; t <= 3; ++t) put_number(t);
   await_waiters(1);
-  CHECK_EQ(waiters_done, 1);
+  CHECK_EQ(__atomic_load_n(&waiters_done, __ATOMIC_RELAXED), 1);
   for (t = 4; t <= 6; ++t) put_number(t);
   await_waiters(2);
   for (t = 0; t < 2; ++t) pthread_join(threads[t], NULL);
