@@ -48,7 +48,7 @@ struct alignas(128) side {
   uintptr_t remote_disp = 0;
   // Handles of the partner's objects.
   lci::rcomp_t to_partner_handler = 0;                       ///< one of the next two, by the size of messages
-  lci::rcomp_t to_partner_reader = 0, to_partner_owner = 0;  ///< reads in place; owns what it is given
+  lci::rcomp_t to_partner_reader = 0, to_partner_owner = 0;  ///< one reads in place, the other owns the memory
   lci::rcomp_t to_partner_cq = 0, to_partner_counter = 0, to_partner_syncs[syncs_per_side] = {}, to_partner_check = 0;
   lci::rcomp_t ack_handler = 0;
   tick_log log;  ///< times of single round trips, if enabled

@@ -64,7 +64,8 @@ enum class op : uint16_t {
 /// Added to the type of a lock that belongs to the open file (F_OFD_SETLK), not to the client.
 constexpr int64_t of_open_file = 0x100;
 
-/// For `utimens`: whether to follow a symbolic link, and the two times' nanoseconds, UTIME_NOW or UTIME_OMIT.
+/// Packs the argument c of `utimens`. Bit 0: whether to follow a symbolic link. Bits 1 to 31 and from 32 on: tv_nsec of
+/// the two times, which may be UTIME_NOW or UTIME_OMIT.
 constexpr int64_t packed_times(bool follow, int64_t first, int64_t second) {
   return static_cast<int64_t>(follow) | first << 1 | second << 32;
 }

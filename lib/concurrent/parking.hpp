@@ -140,7 +140,7 @@ class event_count {
   }
   /// Wakes one sleeper, for one item: a sleeper must check the structure again whenever sleep() returns.
   void wake() { Futex::wake(&epoch_, 1); }
-  /// Wakes all sleepers: for an item that is of no use to some of them.
+  /// Wakes all sleepers. For an item that only some of them can use, since wake() might choose another one.
   void wake_all() { Futex::wake_all(&epoch_); }
 
   /// Sleeps unless `idle()` is false, which must report by a sequentially consistent load whether no claim

@@ -188,8 +188,8 @@ class segmented_queue {
     return (tail < N ? tail : N) == head;
   }
 
-  /// Items whose producers have claimed a cell, and that have not been taken. Exact while no thread uses the queue. A
-  /// thread may sleep until there are more, as with idle().
+  /// Items whose producers have claimed a cell, and that have not been taken. Exact while no thread uses the queue. It
+  /// loads with sequential consistency, as idle() does, so event_count::sleep() may call it.
   size_t size() const {
     std::lock_guard guard(lock_);
     size_t n = 0;

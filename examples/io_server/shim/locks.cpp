@@ -39,7 +39,8 @@ class pauses {
   pauses(const pauses&) = delete;
   pauses& operator=(const pauses&) = delete;
 
-  /// Returns false if a signal has arrived after which the caller must not wait any longer.
+  /// Waits for one pause and lets pending signals be handled. Returns false if the handler of one of them was installed
+  /// without SA_RESTART: then the caller must fail with EINTR.
   bool wait() {
     const timespec t{0, next_};
     nanosleep(&t, nullptr);
@@ -60,8 +61,8 @@ class pauses {
   long next_ = 200'000;
 };
 
-/// Makes the request of a lock; if `waits`, again until it succeeds, fails for another reason than that the lock is
-/// taken, or a signal interrupts this.
+/// Requests a lock. If `waits` is set, repeats the request while another process holds the lock, until a signal
+/// interrupts the wait.
 template <class Request>
 int request_lock(bool waits, Request request) {
   if (!waits) return request();

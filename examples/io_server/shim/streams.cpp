@@ -82,8 +82,8 @@ standard_stream* standard() {
 
 FILE* stream_over(int fd, const char* mode) {
   FILE* f = make_stream(fd, mode, true);
-  // As in glibc, the position of a stream that only appends is the file's end from the begin: programs write a header
-  // if ftell() returns 0.
+  // glibc positions a stream opened with mode `a` at the end of the file at once, so ftell() returns the file's size.
+  // Programs write a header if it returns 0.
   if (f != nullptr && mode[0] == 'a' && std::strchr(mode, '+') == nullptr) std::fseek(f, 0, SEEK_END);
   return f;
 }

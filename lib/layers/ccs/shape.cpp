@@ -13,11 +13,13 @@ namespace {
 /// Shapes of up to this many runs are replaced by lists of their runs inside of a sequence, since copying a list is
 /// faster than iterating over nested loops.
 constexpr size_t most_expanded = 64;
-/// A list that contains lists to this depth is replaced by its parts inside of a sequence, since functions that iterate
-/// over a shape are recursive. A program may nest descriptions without limit.
+/// Functions that iterate over a shape call themselves for each level, and a program may nest descriptions without
+/// limit. So make_sequence() puts the parts of a list that is nested this deeply into the new list, instead of the list
+/// itself. This bounds the depth of the recursion.
 constexpr size_t most_nested = 32;
 
-/// The depth of lists in lists. A loop has at least twice the bytes of its body, so few loops can be nested.
+/// Returns how many lists are nested in each other. Loops are not counted: each has at least twice the bytes of its
+/// body, so no more than about 64 can be nested.
 size_t depth_of(const shape& s) {
   if (s.what == shape::kind::parts) return s.sequence->depth;
   return s.body != nullptr ? depth_of(*s.body) : 0;
@@ -220,7 +222,7 @@ span span_of(const shape& s) {
       break;
     }
     case shape::kind::parts:
-      // Once for each part: twice would double the time with each level of lists in lists.
+      // span_of() is called once for each part. A second call for one of them would double the time with each level.
       inner = {INTPTR_MAX, INTPTR_MIN};
       for (const shape& part : s.sequence->parts) {
         const span one = span_of(part);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/concurrent/parking.hpp"
 #include "lib/concurrent/segmented_queue.hpp"
 #include "lib/layers/v1/checking.hpp"
@@ -25,8 +26,8 @@ class queue final : public comp {
 
   bool pop(LCI_request_t* out) { return items_.pop(*out); }
   size_t pop_many(LCI_request_t* out, size_t max) { return items_.pop_many(out, max); }
-  /// Takes `n` requests, or none if there are fewer. Threads that take several get them one after the other: if each
-  /// had a part of what it needs, none could continue.
+  /// Takes `n` requests, or none if there are fewer. The mutex lets one thread at a time collect its requests. Without
+  /// it, two threads could each hold some of the requests that the other one needs, and both would wait forever.
   bool pop_all(LCI_request_t* out, size_t n) {
     if (items_.size() < n) return false;
     std::lock_guard guard(pop_all_mutex_);
@@ -37,14 +38,15 @@ class queue final : public comp {
       got += more;
     }
     if (got == n) return true;
-    for (size_t i = 0; i < got; ++i) take(out[i]);  // another thread has taken some meanwhile
+    // Another thread has taken some of the requests meanwhile, so put these back.
+    for (size_t i = 0; i < got; ++i) lci::insist_on_memory([&] { take(out[i]); });
     return false;
   }
   size_t length() const { return items_.size(); }
   void sleep(int64_t ns) {
     sleepers_.sleep([this] { return items_.idle(); }, ns);
   }
-  /// Sleeps while there are fewer than `n` requests.
+  /// Sleeps until there are `n` requests, at most `ns` nanoseconds (negative: for ever); may return early.
   void sleep_for(size_t n, int64_t ns) {
     sleepers_for_several_.fetch_add(1, std::memory_order_relaxed);
     sleepers_.sleep([=, this] { return items_.size() < n; }, ns);
@@ -56,10 +58,12 @@ class queue final : public comp {
     bool asleep = false, several = false;
     items_.push(request, [&] {
       asleep = sleepers_.notice();
-      // A thread that has counted itself there was counted here before.
+      // A sleeper increments sleepers_for_several_ before it enters sleepers_. So if notice() has seen it asleep, this
+      // load sees it, too.
       several = LCI_UNLIKELY(asleep) && sleepers_for_several_.load(std::memory_order_relaxed) > 0;
     });
-    // A thread for which the requests are still too few would sleep again, and others would not learn of this one.
+    // wake() may choose a thread that needs more requests than there are. It would sleep again, and a thread that needs
+    // only one would stay asleep.
     if (LCI_UNLIKELY(asleep)) several ? sleepers_.wake_all() : sleepers_.wake();
   }
 

@@ -32,9 +32,8 @@ enum class auth : uint8_t { none, secret, munge };
 ///
 /// With munge, each side sends a credential that contains its role and random bytes of both sides. The verifier's
 /// munged says which user's process has made it, and rejects a replay; allowed_users decides whether that user may
-/// connect. With a key, each side sends an
-/// HMAC-SHA256 (by libcrypto) of the same data. So a proof is invalid in any other connection and in the other
-/// direction.
+/// connect. With a key, each side sends an HMAC-SHA256 (by libcrypto) of the same data. So a proof is invalid in any
+/// other connection and in the other direction.
 class credentials {
  public:
   /// Reads the key file. Throws invalid_argument_error.

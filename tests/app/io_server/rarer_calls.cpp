@@ -171,8 +171,8 @@ std::string folder_below(const std::string& top) {
   return std::strncmp(now, top.c_str(), top.size()) == 0 ? now + top.size() : now;
 }
 
-/// Enters folders by paths with symbolic links, and by descriptors of such folders. `..` then is the parent of the
-/// folder, not of the link.
+/// Calls chdir() and fchdir() for folders that are reached by symbolic links. Afterwards `..` must be the parent of the
+/// link's target, not of the link.
 void linked_folders() {
   char text[PATH_MAX];
   SHOW(getcwd(text, sizeof text) == nullptr ? -1 : 0);
@@ -253,7 +253,7 @@ void interrupted() {
   SHOW(close(fd));
 }
 
-/// Returns how much longer a link's target is than lstat() says.
+/// Returns the bytes by which the target that readlink() returns exceeds the size that lstat() reports.
 long beyond_size(const char* link) {
   char target[PATH_MAX];
   struct stat s {};

@@ -171,7 +171,7 @@ void a_routine_does_not_destroy_the_context_that_runs_it(const char* url) {
   unsigned ran = 0;
   for (const double limit = now() + 20; ran == 0; HG_Progress(the_context, 10)) {
     REQUIRE(now() < limit);
-    HG_Trigger(the_context, 0, 2, &ran);  // two, so that it goes on after the routine
+    HG_Trigger(the_context, 0, 2, &ran);  // 2: HG_Trigger() looks for more work after the routine
   }
   REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(the_context));
   hg_status_t status = HG_FALSE;

@@ -1,4 +1,5 @@
-// Several threads of a server execute calls, whose functions wait for transfers; several threads of a client call.
+// Several threads of a server execute calls while several threads of a client make them. The called function waits in
+// HG_Bulk_wait() for its transfer.
 #include <atomic>
 #include <functional>
 #include <thread>
@@ -26,7 +27,8 @@ void run_in_threads(int n, const std::function<void(int)>& body) {
   for (std::thread& t : all) t.join();
 }
 
-/// The threads that find no call return after their timeout, although others wait for transfers.
+/// Four threads execute calls. HG_Handler_process() of a thread that gets no call returns after about its timeout, also
+/// while other threads wait in HG_Bulk_wait().
 int serve_by_threads(const char* url) {
   const hg h(url, true, true);
   MERCURY_REGISTER("stop", void, void, run_stop);

@@ -48,7 +48,8 @@ void initialize(const char* url, const char* word) {
   });
 }
 
-/// The callbacks of two contexts: that of the first triggers that of the second, which tries to destroy both.
+/// Two contexts. A callback of the first calls NA_Trigger() of the second. A callback of the second, which that call
+/// runs, tries to destroy both contexts.
 struct destroyers {
   network net{"self"};
   na_context_t* const second = NA_Context_create(net.c);
@@ -77,7 +78,7 @@ struct destroyers {
   }
 };
 
-/// A context is not destroyed by its own callbacks, and no thread waits until they have ended.
+/// NA_Context_destroy() in a callback of the context fails at once, instead of waiting for the callback to end.
 void callbacks_destroy_contexts() {
   destroyers d;
   const double begin = test::now();
