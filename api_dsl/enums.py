@@ -104,6 +104,15 @@ copy_way = Enum(
     ),
     source="ours")
 
+choice = Enum(
+    "attr_choice_t", "Whether to do something that saves time on some processors and costs time on others.",
+    (
+        V("auto_select", "If it is measured to save time."),
+        V("always", "Always."),
+        V("never", "Never."),
+    ),
+    source="ours")
+
 matching_engine_type = Enum(
     "attr_matching_engine_type_t", "Implementations of the matching engine; both names select the same one.",
     (
@@ -258,7 +267,7 @@ operation_kind = Enum(
     source="ours")
 
 ALL = (errorcode, direction, matching_policy, matching_entry_type, comp_semantic, backend,
-       rdv_protocol, copy_way, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
+       rdv_protocol, copy_way, choice, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
        ibv_prefetch_strategy, ibv_td_strategy, net_opcode, progress_mode, net_lock_mode,
        broadcast_algorithm, reduce_scatter_algorithm, allreduce_algorithm, allgather_algorithm,
        gather_algorithm, atomic_op, atomic_type, operation_kind)

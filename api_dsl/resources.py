@@ -175,6 +175,15 @@ net_context = Resource(
         A("shm_cma", "bool",
           "shm: copy large messages directly between processes (cross-memory attach) if the kernel allows it.",
           "true", source=_OURS),
+        A("shm_write_lines", "attr_choice_t",
+          "shm: whether a receiver writes to each cache line of a lane's ring that it has read, so that the sender does "
+          "not wait for the receiver's copy of the line when it writes there again. For messages of more than 168 bytes.",
+          "auto_select", source=_OURS),
+        A("shm_prefetch_lines", "attr_choice_t",
+          "shm: whether a sender, after each message of more than 168 bytes, prefetches the cache lines of the lane's "
+          "ring for a next message of the same size. While it streams without waiting for answers, it does so unless "
+          "this is `never`.",
+          "auto_select", source=_OURS),
         A("sim_ranks", "size_t", "sim: number of ranks of a simulated job, all in this process.", "1", source=_OURS,
           minimum=1, maximum=65536),
         A("sim_seed", "uint64_t", "sim: seed of all its random decisions.", "1", source=_OURS),

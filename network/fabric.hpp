@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lci/attributes.hpp"
+#include "lci/counters.hpp"
 #include "lci/direct.hpp"
 #include "lci/errors.hpp"
 #include "lci/types.hpp"
@@ -209,6 +210,9 @@ class device {
   /// core calls this repeatedly before it destroys the device, until it returns true; by then only answers are posted.
   /// The first call may tell the peers that this device is closing.
   virtual bool flushed() { return true; }
+
+  /// Adds those of the program's counters that the network itself counts. Thread-safe.
+  virtual void add_counts(counters_t& sum) { (void)sum; }
 
  protected:
   limits limits_;

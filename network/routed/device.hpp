@@ -36,6 +36,7 @@ class device final : public network::device {
   network::attention attention_of(int peer) override { return way_to(peer).attention_of(peer); }
   bool has_met(int peer) override { return near_->has_met(peer) || far_->has_met(peer); }
   bool flushed() override;
+  void add_counts(counters_t& sum) override { near_->add_counts(sum), far_->add_counts(sum); }
   void start() override { near_->start(), far_->start(); }
 
  private:

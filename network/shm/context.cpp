@@ -51,6 +51,8 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
     : exchange_(exchange),
       rank_(exchange.rank()),
       may_attach_(attr.shm_cma),
+      writes_lines_(attr.shm_write_lines),
+      prefetches_lines_(attr.shm_prefetch_lines),
       heap_size_(attr.shared_heap_size),
       peers_(static_cast<size_t>(exchange.size())) {
   prepare_bells();

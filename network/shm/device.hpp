@@ -40,6 +40,7 @@ class device final : public network::device {
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
   attention attention_of(int peer) override;
   bool has_met(int peer) override;
+  void add_counts(counters_t& sum) override;
   void unpark() override;
 
  private:

@@ -27,7 +27,8 @@ out_lane* device::make_external_lane(int peer, errorcode_t& why) {
   out_lane* lane;
   if (spare_out_.empty()) {
     try {
-      owned_out_.push_back(std::make_unique<out_lane>(to.segment, index, to.segment.device(entry), true));
+      owned_out_.push_back(
+          std::make_unique<out_lane>(to.segment, index, to.segment.device(entry), true, context_.prefetches_lines()));
     } catch (const std::bad_alloc&) {
       return_lane(to.segment, index);
       throw;

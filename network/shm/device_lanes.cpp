@@ -75,7 +75,8 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
     return nullptr;
   }
   try {
-    owned_out_.push_back(std::make_unique<out_lane>(segment, index, segment.device(entry), use == lane_use::threads));
+    owned_out_.push_back(std::make_unique<out_lane>(segment, index, segment.device(entry), use == lane_use::threads,
+                                                    context_.prefetches_lines()));
   } catch (...) {
     return_lane(segment, index);
     throw;
@@ -117,6 +118,12 @@ void device::warn_of_shortage(int peer) {
               "LCI_ATTR_SHM_SEGMENT_SIZE, or let fewer threads and devices send");
 }
 
+void device::add_counts(counters_t& sum) {
+  std::lock_guard guard(mutex_);
+  for (const auto& lane : owned_in_) lane->written().add_to(sum.lines_written);
+  for (const auto& lane : owned_out_) lane->fetched().add_to(sum.lines_prefetched);
+}
+
 void device::adopt_lanes() {
   std::lock_guard guard(mutex_);
   try {
@@ -134,7 +141,7 @@ void device::adopt_listed() {
   for (auto n = static_cast<uint32_t>(owned_in_.size()); n < announced; ++n) {
     const uint32_t lane = directory[n].load(std::memory_order_acquire);
     if (lane == 0 || lane > context_.own().header().n_lanes) break;  // not trusted
-    owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1, context_.rank()));
+    owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1, context_.rank(), context_.writes_lines()));
     context_.hear_of(owned_in_.back()->source());
   }
   if (owned_in_.size() == before) return;

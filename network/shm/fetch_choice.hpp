@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lci/attributes.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/base/ticks.hpp"
 #include "lib/base/two_way_choice.hpp"
@@ -24,13 +25,21 @@ namespace lci::network::shm {
 template <uint64_t (*ticks)()>
 class fetch_choice_by {
  public:
+  explicit fetch_choice_by(attr_choice_t rule) : rule_(rule) {}
+
   /// Bytes of the smallest message for which this is measured. For smaller ones prefetching was never slower, so the
   /// sender always prefetches.
   static constexpr size_t fewest = 1024;
 
-  /// Call after each send of a message that takes `room` bytes of the ring, at least `fewest`. `idle_polls`: how many
-  /// polls of the sender's device have found nothing so far. Returns whether to prefetch for the next message.
+  /// Call after each send of a message that takes `room` bytes of the ring. `idle_polls`: how many polls of the
+  /// sender's device have found nothing so far. Returns whether to prefetch for the next message.
   bool fetches(size_t room, uint32_t idle_polls) {
+    if (LCI_UNLIKELY(rule_ != attr_choice_t::auto_select)) return rule_ == attr_choice_t::always;
+    return room < fewest || is_faster(room, idle_polls);
+  }
+
+ private:
+  bool is_faster(size_t room, uint32_t idle_polls) {
     const bool streams = idle_polls == idle_polls_before_;
     idle_polls_before_ = idle_polls;
     const auto power = static_cast<unsigned>(std::bit_width(room));
@@ -44,8 +53,6 @@ class fetch_choice_by {
     }
     return !skips;
   }
-
- private:
   /// Called at the send after the measured one. `its`: the choice for that later send; null in a stream. The time
   /// counts only if both sends use the same choice.
   void end_measurement(const two_way_choice* its) {
@@ -57,6 +64,7 @@ class fetch_choice_by {
   }
 
   static constexpr unsigned smallest = std::bit_width(fewest), n_powers = 5;  // the last: 16 KiB and more
+  const attr_choice_t rule_;
   std::array<two_way_choice, n_powers> each_;
   uint32_t idle_polls_before_ = 0;
   two_way_choice* measured_ = nullptr;  // used by the previous send, if the time since then is to be measured

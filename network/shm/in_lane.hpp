@@ -11,17 +11,20 @@
 #include "lib/base/ticks.hpp"
 #include "lib/concurrent/biased_lock.hpp"
 #include "network/shm/layout.hpp"
+#include "network/shm/line_count.hpp"
+#include "network/shm/write_choice.hpp"
 
 namespace lci::network::shm {
 
 /// The receiver's end. Any thread may call ready() and is_due(); the other methods need `lock`.
 class alignas(cache_line) in_lane {
  public:
-  in_lane(const segment_view& segment, uint32_t index, int receiver)
+  in_lane(const segment_view& segment, uint32_t index, int receiver, attr_choice_t writes_lines)
       : shared_(segment.lane(index)),
         slots_(slots_of(shared_), segment.header().n_slots),
         data_size_(segment.header().data_size),
         data_(data_of(shared_, segment.header().n_slots)),
+        choice_(writes_lines),
         source_(shared_.source),
         index_(index),
         thread_(shared_.thread),
@@ -79,6 +82,8 @@ class alignas(cache_line) in_lane {
   /// Number of slots consumed. Only a hint without lock.
   uint64_t consumed() const { return head_.load(std::memory_order_relaxed); }
   lane_header& shared() { return shared_; }
+  /// What it has written to lines of the byte ring.
+  const line_count& written() const { return written_; }
 
   /// Assigns the lane to another sender, which starts with empty rings. Under lock.
   void begin(int source) {
@@ -112,7 +117,7 @@ class alignas(cache_line) in_lane {
   // the receiver's copy: one round trip for each line, one after the other, as its stores retire in order and its
   // prefetches find the line present and do nothing. A line that the receiver wrote last is not in the sender's cache,
   // so the sender's requests for several lines overlap. Therefore the receiver writes to each line before it gives it
-  // back (docs/decisions/0023).
+  // back, unless choice_ has found that this takes longer (docs/decisions/0023).
 
   static constexpr uint64_t room_is_owed = 1;
   bool owes_room() const { return rests_since_.load(std::memory_order_relaxed) == room_is_owed; }
@@ -121,6 +126,7 @@ class alignas(cache_line) in_lane {
     const uint64_t size = std::min(end - given_back_, data_size_);
     for (uint64_t i = 0; i < size; i += cache_line) data_[(given_back_ + i) & (data_size_ - 1)] = std::byte{0};
     given_back_ = end;
+    written_.add(size);
   }
   /// Gives back some of the room of a message that was answered first. False, as is_due() then.
   bool give_back_later();
@@ -166,6 +172,8 @@ class alignas(cache_line) in_lane {
   // 0: polls look whether a message waits; room_is_owed: given_back_ is behind; else, in ticks: they skip the lane for
   // `rest`. Changed to and from room_is_owed under lock; without it only a hint.
   std::atomic<uint64_t> rests_since_{0};
+  write_choice choice_;             // under lock
+  line_count written_;              // changed under lock
   uint32_t idle_polls_before_ = 0;  // under lock
   uint64_t answers_before_ = 0;     // under lock
   std::atomic<int> source_;
@@ -290,8 +298,11 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
 inline void in_lane::end_drain(const give_room_back& at, bool slower, bool answers) {
   const bool read_bytes = at.data_head != given_back_;
   if (LCI_UNLIKELY(read_bytes)) {
-    if (answers) return rests_since_.store(room_is_owed, std::memory_order_relaxed);
-    write_lines(at.data_head);
+    choice_.has_read(at.data_head - data_head_, data_size_);
+    if (choice_.writes()) {
+      if (answers) return rests_since_.store(room_is_owed, std::memory_order_relaxed);
+      write_lines(at.data_head);
+    }
     rests_since_.store(0, std::memory_order_relaxed);
   }
   if (!slower) return;

@@ -20,13 +20,14 @@
 #include "network/fabric.hpp"
 #include "network/shm/fetch_choice.hpp"
 #include "network/shm/layout.hpp"
+#include "network/shm/line_count.hpp"
 
 namespace lci::network::shm {
 
 /// The sender's end. Used by one thread at a time: its own thread, or the holder of `lock` if thread indices ran out.
 class alignas(cache_line) out_lane {
  public:
-  out_lane(const segment_view& segment, uint32_t index, device_entry& entry, bool by_many)
+  out_lane(const segment_view& segment, uint32_t index, device_entry& entry, bool by_many, attr_choice_t prefetches)
       : shared_by_threads(by_many),
         shared_(&segment.lane(index)),
         slots_(slots_of(*shared_), segment.header().n_slots),
@@ -34,6 +35,7 @@ class alignas(cache_line) out_lane {
         limit_(limit(0)),
         data_size_(segment.header().data_size),
         data_(data_of(*shared_, segment.header().n_slots)),
+        fetch_choice_(prefetches),
         segment_(segment),
         index_(index) {}
 
@@ -153,8 +155,7 @@ class alignas(cache_line) out_lane {
     const ring_reference where{offset, data_tail_};
     std::memcpy(at.slot.payload(), &where, sizeof where);
     publish(at, slot_word::in_ring | static_cast<uint32_t>(size));
-    if (room < fetch_choice::fewest || fetch_choice_.fetches(room, idle_polls.load(std::memory_order_relaxed)))
-      fetch_room(room);
+    if (fetch_choice_.fetches(room, idle_polls.load(std::memory_order_relaxed))) fetch_room(room);
     return true;
   }
 
@@ -190,6 +191,8 @@ class alignas(cache_line) out_lane {
   lane_header& shared() { return *shared_; }
   const segment_view& segment() const { return segment_; }
   uint32_t index() const { return index_; }
+  /// What it has prefetched of the byte ring.
+  const line_count& fetched() const { return fetched_; }
   bool receiver_closed() const {
     return (shared_->closed.load(std::memory_order_acquire) & lane_header::receiver) != 0;
   }
@@ -202,10 +205,11 @@ class alignas(cache_line) out_lane {
   /// Fetches the lines of the byte ring that the next message of that size will be written to, as far as the receiver
   /// is known to have given them back. They are in the receiver's cache: the next message would wait for them. But they
   /// come while the receiver fetches this message, which may take longer then.
-  void fetch_room(size_t size) const {
+  void fetch_room(size_t size) {
     const size_t begin = data_tail_ & (data_size_ - 1);
     const size_t end = std::min({begin + size, begin + most_fetched, begin + (data_limit() - data_tail_), data_size_});
     for (size_t at = begin; at < end; at += cache_line) prefetch_for_write(data_ + at);
+    fetched_.add(end - begin);
   }
 
   /// Whether the receiver writes something that its peers have asked for, or has done so since the last call: between
@@ -315,6 +319,7 @@ class alignas(cache_line) out_lane {
   uint64_t asked_at_ = 0, polled_at_ = 0;  // for receivers_attention(), like the next two
   uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0, their_answers_ = 0;
   fetch_choice fetch_choice_;
+  line_count fetched_;
   segment_view segment_;
   uint32_t index_;
 };

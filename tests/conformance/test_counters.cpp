@@ -217,6 +217,45 @@ TEST_CASE("an attribute decides how repeated large puts and gets are copied in m
       });
 }
 
+TEST_CASE("attributes decide whether lines of a ring in shared memory are written and prefetched", "[counters]") {
+  using choice = lci::attr_choice_t;
+  const auto how = GENERATE(choice::always, choice::never, choice::auto_select);
+  on_ranks(
+      [how](rank_env& env) {
+        constexpr size_t size = 1000;  // too large for slots, small enough for a packet
+        constexpr uint64_t rounds = 300;
+        const auto backend = lci::get_default_net_context_x().runtime(env.rt)().get_attr_backend();
+        auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
+        std::vector<char> in(size);
+        for (uint64_t i = 0; i < rounds; ++i) {
+          const auto out = message(size, i);
+          (void)lci::post_recv_x(env.left(), in.data(), size, 1, sync).allow_done(false).runtime(env.rt)();
+          env.post([&] {
+            return lci::post_send_x(env.right(), out.data(), size, 1, sync).allow_done(false).runtime(env.rt)();
+          });
+          lci::sync_wait_x(sync, nullptr).runtime(env.rt)();
+          EXPECT(in == out);
+        }
+        const auto all = with_all(env);
+        if (how == choice::never) {
+          expect_count(env, all.lines_written, 0, 0);
+          expect_count(env, all.lines_prefetched, 0, 0);
+        } else if (how == choice::always && backend == lci::attr_backend_t::shm) {
+          EXPECT(all.lines_written.messages > 0);
+          EXPECT(all.lines_written.bytes >= rounds / 2 * size);  // polls write the rest later
+          EXPECT(all.lines_prefetched.messages >= rounds);
+          EXPECT(all.lines_prefetched.bytes > 0);
+        }
+        expect_count(env, with(env, env.left()).lines_written, 0, 0);  // not counted for each rank
+        env.barrier();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+      },
+      [how](lci::global_attr_t& attr) {
+        counting(attr);
+        attr.shm_write_lines = attr.shm_prefetch_lines = how;
+      });
+}
+
 TEST_CASE("posts that return retry are counted as retries, and not as messages", "[counters]") {
   if (over_libfabric()) LCI_SKIP("libfabric's providers accept any number of messages");
   on_ranks(

@@ -13,6 +13,8 @@ uint64_t read_fetch_clock() { return fetch_clock; }
 /// A sender on a simulated machine: `fetched_takes` and `other_takes` are the ticks from one send to the next, with and
 /// without prefetching.
 struct fetching_sender {
+  explicit fetching_sender(lci::attr_choice_t rule = lci::attr_choice_t::auto_select) : choice(rule) {}
+
   lci::network::shm::fetch_choice_by<read_fetch_clock> choice;
   uint64_t fetched_takes = 100, other_takes = 100;
   uint32_t idle_polls = 0;
@@ -78,5 +80,16 @@ TEST_CASE("a trial that gets no times any more ends", "[fetch_choice]") {
     int fetched = 0;
     for (int i = 0; i < 1000; ++i) fetched += sender.send(1, i % 2 == 0 ? 2048 : 8192);
     CHECK(fetched >= 1000 - 4 * 16);
+  }
+}
+
+TEST_CASE("the attribute decides whether a sender fetches ahead", "[fetch_choice]") {
+  for (const size_t room : {256, 4096}) {
+    fetching_sender always(lci::attr_choice_t::always), never(lci::attr_choice_t::never);
+    always.fetched_takes = never.other_takes = 130;
+    CHECK(always.send(1000, room) == 1000);
+    CHECK(never.send(1000, room) == 0);
+    never.waits = false;
+    CHECK(never.send(1000, room) == 0);
   }
 }

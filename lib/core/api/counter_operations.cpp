@@ -22,7 +22,9 @@ counters_t get_counters(get_counters_args& a) {
   require_counters("get_counters", d);
   if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid("get_counters", "rank", std::to_string(a.rank), "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
-  return d.observer->counts->read(a.rank);
+  counters_t result = d.observer->counts->read(a.rank);
+  if (a.rank == ALL_RANKS) d.net->add_counts(result);
+  return result;
 }
 
 histogram_t get_histogram(get_histogram_args& a) {

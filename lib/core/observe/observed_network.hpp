@@ -38,6 +38,7 @@ class observed_network final : public network::device {
   network::attention attention_of(int peer) override { return behind_->attention_of(peer); }
   bool has_met(int peer) override { return behind_->has_met(peer); }
   bool flushed() override { return behind_->flushed(); }
+  void add_counts(counters_t& sum) override { behind_->add_counts(sum); }
   void settle(network::acquaintance how) override { behind_->settle(how); }
   void start() override { behind_->start(); }
 
