@@ -226,9 +226,9 @@ TEST_CASE("attributes decide whether lines of a ring in shared memory are writte
         constexpr uint64_t rounds = 300;
         const auto backend = lci::get_default_net_context_x().runtime(env.rt)().get_attr_backend();
         auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
+        const auto out = message(size, 1);
         std::vector<char> in(size);
         for (uint64_t i = 0; i < rounds; ++i) {
-          const auto out = message(size, i);
           (void)lci::post_recv_x(env.left(), in.data(), size, 1, sync).allow_done(false).runtime(env.rt)();
           env.post([&] {
             return lci::post_send_x(env.right(), out.data(), size, 1, sync).allow_done(false).runtime(env.rt)();
