@@ -85,6 +85,13 @@ class Programs(ServedTest):
         self.assert_same_files(self.root / 'sparse', self.root / 'copy')
         self.assertEqual((self.root / 'copy').stat().st_blocks, (self.root / 'sparse').stat().st_blocks)
 
+    @needs('node')
+    def test_node_reads_what_it_has_written(self):
+        script = """const fs = require("fs"); process.chdir("/remote")
+            fs.writeFileSync("a", Buffer.alloc(300000, "abc")); fs.copyFileSync("a", "b"); fs.truncateSync("a", 5)
+            console.log(fs.readFileSync("b").length, fs.statSync("a").size, fs.readdirSync(".").join())"""
+        self.assertEqual(self.run_remotely('node', '-e', script).split(), ['300000', '5', 'a,b'])
+
     @needs('ed')
     @needs('make')
     @needs('gcc')
