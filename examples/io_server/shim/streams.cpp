@@ -98,8 +98,10 @@ void follow_standard_stream(int fd) {
     if (s.made == nullptr) return;
     if (fd == 2) setvbuf(s.made, nullptr, _IONBF, 0);
     if (*s.variable == s.original) *s.variable = s.made;
-  } else if (s.made != nullptr && *s.variable == s.made) {
-    *s.variable = s.original;
+    redirect_cxx_streams(fd, s.original, s.made);
+  } else if (s.made != nullptr) {
+    if (*s.variable == s.made) *s.variable = s.original;
+    redirect_cxx_streams(fd, s.made, s.original);
   }
   errno = error;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "lib/layers/na/class.hpp"
@@ -57,11 +58,16 @@ class connecting final : public lci::comp_impl_t {
 int connect(na_class& c, const std::string& where, clock::time_point end, const std::atomic<bool>& give_up) {
   const double seconds = std::chrono::duration<double>(end - clock::now()).count();
   auto made = std::make_unique<connecting>(c);
-  lci::status_t status = lci::connect_x(where)
-                             .runtime(c.runtime)
-                             .device(c.device)
-                             .local_comp(lci::comp_t(made.get()))
-                             .timeout(std::max(seconds, 0.0))();
+  lci::status_t status;
+  try {
+    status = lci::connect_x(where)
+                 .runtime(c.runtime)
+                 .device(c.device)
+                 .local_comp(lci::comp_t(made.get()))
+                 .timeout(std::max(seconds, 0.0))();
+  } catch (const lci::resource_error& e) {
+    throw std::runtime_error(e.what());  // the host is unknown, for example; that is not a lack of memory
+  }
   if (status.is_posted()) {
     const std::unique_ptr<connecting, void (*)(connecting*)> left(made.release(), [](connecting* m) { m->leave(); });
     while (!left->has_ended(&status)) {

@@ -125,6 +125,11 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
     return NA_Direct_lookup(na_, url.c_str(), found, closing_);
   }
 
+  /// The object of the call, of this process, that a message with this tag is of or answers. Null: the tag is wrong.
+  outgoing* call_of(na_tag_t tag) const { return by_number_.get((tag & ~na::more_bit) >> 1); }
+  /// The address of this process.
+  na_addr_t self() const { return self_; }
+
   /// Queues a call whose arguments are complete for execution.
   void arrived(incoming* in);
   void soon(continuation* c) { ready_.push(c); }

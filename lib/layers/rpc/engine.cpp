@@ -69,7 +69,8 @@ peer engine::connect(const std::string& url) const {
   const engine_core::entry use(*core_);
   na_addr_t found = NA_ADDR_NULL;
   const na_return_t result = core_->find(url, &found);
-  if (result == NA_INVALID_PARAM) throw invalid_argument_error("rpc::engine::connect: \"" + url + "\" is no URL");
+  if (result == NA_INVALID_PARAM)
+    throw invalid_argument_error("rpc::engine::connect: \"" + url + "\" is refused: a line on standard error says why");
   if (result != NA_SUCCESS && core_->is_closed()) throw cancelled_error("rpc::engine::connect: the engine was closed");
   if (result != NA_SUCCESS) throw peer_error("rpc::engine::connect: nobody can be reached at \"" + url + "\"");
   return {core_, found, true};

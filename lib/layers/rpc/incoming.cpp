@@ -74,6 +74,12 @@ hg_return_t incoming::fetch(const request_header& h) {
     fetch_.free(na);
     return arguments > owner.largest ? HG_SIZE_ERROR : HG_NOMEM_ERROR;
   }
+  if (source == owner.self()) {
+    outgoing* const caller = owner.call_of(tag_);
+    if (caller == nullptr || !caller->copy_arguments(cookie_, fetched_.get(), arguments)) return HG_NA_ERROR;
+    arguments_at = fetched_.get();
+    return HG_SUCCESS;
+  }
   const hg_return_t result = fetch_.start(na, owner.context(), fetched_.get(), on_arguments, this);
   return result == HG_SUCCESS ? HG_TIMEOUT : result;
 }
@@ -181,7 +187,7 @@ void incoming::unref() {
 void engine_core::on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) {
   lane_->note_event();
   if ((tag & na::answer_bit) != 0) {
-    if (outgoing* const c = by_number_.get((tag & ~na::more_bit) >> 1)) c->on_response(source, data, size);
+    if (outgoing* const c = call_of(tag)) c->on_response(source, data, size);
     return;
   }
   try {

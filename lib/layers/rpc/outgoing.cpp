@@ -140,6 +140,7 @@ bool outgoing::expose(writer& w, request_header& h) {
   // lock before, so that this thread sees the end, or it will hide the arguments.
   const std::lock_guard guard(send_lock_);
   exposed_ = made;
+  if (peer_ == owner.self()) exposed_segments_ = std::move(segments);
   if (LCI_UNLIKELY(awaited_.load(std::memory_order_acquire) == 0)) hide_arguments();
   return true;
 }
@@ -260,15 +261,17 @@ void outgoing::end(outcome o) {
 }
 
 void outgoing::await_end() const {
-  while (!is_done()) std::this_thread::yield();  // it copies a message at most
+  while (!is_done()) std::this_thread::yield();  // it copies a message, or waits for a copy, at most
 }
 
 void outgoing::give_up(outcome o) {
   if (is_done()) return;
-  if (!finish(o)) return await_end();
-  if (function_ == nullptr) return;  // NA completes the transfer
-  detach();
-  owner.wake();
+  if (!claim(awaited_.load(std::memory_order_acquire))) return await_end();
+  const bool is_transfer = function_ == nullptr;  // NA completes it
+  // Before the call is done: then the program may free arguments that it still owns.
+  if (!is_transfer) detach();
+  end(o);
+  if (!is_transfer) owner.wake();
 }
 
 void outgoing::detach() {
@@ -278,8 +281,28 @@ void outgoing::detach() {
 }
 
 void outgoing::hide_arguments() {
-  if (exposed_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(owner.na(), exposed_);
+  if (exposed_ == NA_MEM_HANDLE_NULL) return;
+  NA_Mem_handle_free(owner.na(), exposed_);
   exposed_ = NA_MEM_HANDLE_NULL;
+  while (copies_.load(std::memory_order_acquire) != 0) std::this_thread::yield();  // C2: pairs with C1
+  exposed_segments_.clear();
+}
+
+bool outgoing::copy_arguments(uint64_t cookie, char* to, size_t size) {
+  {
+    std::lock_guard guard(send_lock_);
+    if (exposed_ == NA_MEM_HANDLE_NULL || cookie_ != cookie) return false;
+    size_t total = 0;
+    for (const na_segment& s : exposed_segments_) total += s.size;
+    if (total != size) return false;
+    copies_.fetch_add(1, std::memory_order_relaxed);
+  }
+  for (const na_segment& s : exposed_segments_) {
+    std::memcpy(to, reinterpret_cast<const char*>(s.address), s.size);
+    to += s.size;
+  }
+  copies_.fetch_sub(1, std::memory_order_release);  // C1
+  return true;
 }
 
 bool outgoing::notify(continuation& c) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "lci/rpc.hpp"
 #include "lib/concurrent/spinlock.hpp"
@@ -61,6 +62,10 @@ class outgoing final : public call {
   void end_with(outcome o) {
     if (LCI_UNLIKELY(!finish(o))) await_end();
   }
+  /// For a call of this process to itself: copies the arguments, which do not fit in a message, to `to`. Returns false
+  /// if the call with this cookie has ended, or has arguments of another size. While a thread copies, no other one
+  /// releases the arguments: the copy would read memory that the program has freed.
+  bool copy_arguments(uint64_t cookie, char* to, size_t size);
   /// Handles a response to this call, or to an earlier one with the same number. Called inside progress.
   void on_response(na_addr_t source, const void* data, size_t size);
   /// Ends the call as failed if it waits for a response of this peer. Called inside progress.
@@ -138,6 +143,8 @@ class outgoing final : public call {
   std::unique_ptr<char[]> extra_;
   std::unique_ptr<kept> owned_;
   na_mem_handle_t exposed_ = NA_MEM_HANDLE_NULL;  // under send_lock_
+  std::vector<na_segment> exposed_segments_;      // of a call to itself; constant while there is exposed_
+  std::atomic<uint32_t> copies_{0};               // threads in copy_arguments(); grows under send_lock_
   // Of a transfer.
   std::shared_ptr<region> remote_, local_;
 

@@ -9,6 +9,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -337,6 +338,51 @@ void distant_times() {
   }
 }
 
+// As programs make calls for which their C library has no name.
+void by_number() {
+  const long fd = syscall(SYS_openat, AT_FDCWD, "numbered", O_CREAT | O_RDWR, 0640);
+  SHOW(fd < 0);
+  SHOW(syscall(SYS_write, fd, "0123456789", 10));
+  SHOW(syscall(SYS_lseek, fd, -4, SEEK_END));
+  char text[11] = {};
+  SHOW(syscall(SYS_read, fd, text, 10));
+  SHOW(syscall(SYS_pread64, fd, text + 4, 3, 1));
+  std::printf("%s\n", text);
+  iovec pieces[2] = {{text, 3}, {text + 3, 4}};
+  SHOW(syscall(SYS_pwritev2, fd, pieces, 2, 9, 0, 0));
+  SHOW(syscall(SYS_preadv2, fd, pieces, 2, -1, 0, 0));
+  struct statx x {};
+  SHOW(syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_SIZE, &x));
+  SHOW(x.stx_size);
+  SHOW(syscall(SYS_statx, AT_FDCWD, "numbered", 0, STATX_BASIC_STATS, &x));
+  SHOW(x.stx_mode);
+  SHOW(syscall(SYS_statx, AT_FDCWD, "not there", 0, STATX_BASIC_STATS, &x));
+  struct stat s {};
+  SHOW(syscall(SYS_newfstatat, AT_FDCWD, "numbered", &s, 0));
+  SHOW(s.st_size);
+  SHOW(syscall(SYS_ftruncate, fd, 5));
+  SHOW(syscall(SYS_fstat, fd, &s));
+  SHOW(s.st_size);
+  SHOW(syscall(SYS_fcntl, fd, F_GETFL) & O_ACCMODE);
+  const timespec times[2] = {{5, 0}, {6, 7}};
+  SHOW(syscall(SYS_utimensat, fd, nullptr, times, 0));
+  SHOW(syscall(SYS_mkdirat, AT_FDCWD, "numbered folder", 0755));
+  SHOW(syscall(SYS_renameat2, AT_FDCWD, "numbered", AT_FDCWD, "numbered folder/file", 0));
+  SHOW(syscall(SYS_faccessat, AT_FDCWD, "numbered", F_OK));
+  SHOW(syscall(SYS_faccessat, AT_FDCWD, "numbered folder/file", R_OK));
+  SHOW(syscall(SYS_fchmodat, AT_FDCWD, "numbered folder/file", 0600));
+  SHOW(mode_of("numbered folder/file"));
+  char path[PATH_MAX];
+  SHOW(syscall(SYS_getcwd, path, sizeof path) - static_cast<long>(std::strlen(path)));
+  SHOW(syscall(SYS_getcwd, path, 1));
+  const long copy = syscall(SYS_dup, fd);
+  SHOW(syscall(SYS_close, fd));
+  SHOW(syscall(SYS_lseek, fd, 0, SEEK_CUR));
+  SHOW(syscall(SYS_lseek, copy, 0, SEEK_CUR));
+  SHOW(syscall(SYS_close, copy));
+  SHOW(syscall(SYS_getpid) == getpid());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -354,5 +400,6 @@ int main(int argc, char** argv) {
   wrong_offsets();
   removed_folder();
   distant_times();
+  by_number();
   return 0;
 }

@@ -85,6 +85,31 @@ class Programs(ServedTest):
         self.assert_same_files(self.root / 'sparse', self.root / 'copy')
         self.assertEqual((self.root / 'copy').stat().st_blocks, (self.root / 'sparse').stat().st_blocks)
 
+    @needs('node')
+    def test_node_reads_what_it_has_written(self):
+        script = """const fs = require("fs"); process.chdir("/remote")
+            fs.writeFileSync("a", Buffer.alloc(300000, "abc")); fs.copyFileSync("a", "b"); fs.truncateSync("a", 5)
+            console.log(fs.readFileSync("b").length, fs.statSync("a").size, fs.readdirSync(".").join())"""
+        self.assertEqual(self.run_remotely('node', '-e', script).split(), ['300000', '5', 'a,b'])
+
+    @needs('g++')
+    def test_streams_of_cxx_that_a_library_has_initialized_before(self):
+        (self.folder / 'lib.cpp').write_text('#include <iostream>\nvoid say() { std::cout << "library\\n"; }\n')
+        (self.folder / 'main.cpp').write_text('#include <iostream>\n#include <string>\n#include <fcntl.h>\n'
+                                              '#include <unistd.h>\nvoid say();\nint main() {\n'
+                                              '  std::string word;\n  std::cin >> word;\n  say();\n'
+                                              '  std::cout << word << std::endl;\n  std::cerr << "error\\n";\n'
+                                              '  std::wcout << L"wide" << std::endl;\n  dup2(2, 1);\n'
+                                              '  std::cout << "other" << std::endl;\n  dup2(open("/dev/null", O_WRONLY), 1);\n'
+                                              '  std::cout << "nowhere" << std::endl;\n}\n')
+        subprocess.run(['g++', '-shared', '-fPIC', '-o', 'libsay.so', 'lib.cpp'], cwd=self.folder, check=True)
+        subprocess.run(['g++', '-o', 'says', 'main.cpp', '-L.', '-lsay', f'-Wl,-rpath,{self.folder}'], cwd=self.folder,
+                       check=True)
+        (self.root / 'in').write_text('word\n')
+        self.run_remotely('sh', '-c', './says < /remote/in > /remote/out 2> /remote/err')
+        self.assertEqual((self.root / 'out').read_text(), 'library\nword\nwide\n')
+        self.assertEqual((self.root / 'err').read_text(), 'error\nother\n')
+
     @needs('ed')
     @needs('make')
     @needs('gcc')

@@ -145,6 +145,9 @@ int main() {
   refused(invalid, "NA_Addr_lookup_wait", "port", [&] { return NA_Addr_lookup_wait(net.c, "tcp://localhost", &none); });
   refused(invalid, "NA_Addr_lookup_wait", "self",
           [&] { return NA_Addr_lookup_wait(other.c, "tcp://localhost:1", &none); });
+  const std::string unknown = "tcp://" + std::string(64, 'x') + ":1";  // no host can have so long a name
+  refused(NA_PROTOCOL_ERROR, "NA_Addr_lookup_wait", "no address",
+          [&] { return NA_Addr_lookup_wait(net.c, unknown.c_str(), &none); });
   refused(invalid, "NA_Addr_lookup_wait", "addr", [&] { return NA_Addr_lookup_wait(net.c, "self", nullptr); });
   refused(invalid, "NA_Addr_self", "addr", [&] { return NA_Addr_self(net.c, nullptr); });
   refused(invalid, "NA_Addr_dup", "new_addr", [&] { return NA_Addr_dup(net.c, self, nullptr); });

@@ -254,6 +254,8 @@ TEST_CASE("misuse is an error with a text") {
   CHECK_THROWS_AS(rpc::engine("nothing://127.0.0.1:1"), lci::invalid_argument_error);
   CHECK_THROWS_AS(rpc::engine("tcp://256.1.1.1.1.1:1"), lci::resource_error);
   CHECK_THROWS_AS(e.client.connect("tcp://127.0.0.1:1"), rpc::peer_error);
+  // A proper URL, but this process has no key, so it connects to its own host only.
+  CHECK(has(thrown_by<lci::invalid_argument_error>([&] { e.client.connect("tcp://192.0.2.1:4711"); }), "says why"));
   const auto f = e.client.declare<int(int)>("f");
   CHECK(has(thrown_by<lci::invalid_argument_error>([&] { f.on(rpc::peer())(1); }), "peer is none"));
   CHECK(has(thrown_by<lci::invalid_argument_error>([&] { f.on(e.server.self())(1); }), "another engine"));

@@ -264,3 +264,34 @@ TEST_CASE("the longest durations are no short ones") {
   CHECK(g.wait_for(std::chrono::hours::max()));
   CHECK(e.client.progress(std::chrono::milliseconds(0)) == false);
 }
+
+TEST_CASE("arguments of a process's call to itself that has ended are not read any more") {
+  rpc::engine e("self", rpc::options().background());
+  const auto sum = e.define("sum", [](rpc::view<char> data) {
+    long n = 0;
+    for (const char c : data) n += c;
+    return n;
+  });
+  // So large that the memory is given back to the system when the call ends. Each call ends before, while, or after it
+  // is read.
+  constexpr size_t size = 20 << 20;
+  const auto moment = [] { return std::chrono::microseconds(rand() % 20000); };
+  for (int i = 0; i < 30; ++i) {
+    std::vector<char> data(size, 1);
+    try {
+      const long n = sum.call_x(e.self(), std::move(data)).deadline(i % 2 == 0 ? 0ms : moment())().get();
+      CHECK(n == long{size});
+    } catch (const rpc::timeout_error&) {
+    }
+    std::vector<char> mine(size, 1);
+    try {
+      const long n = sum.on(e.self()).deadline(moment())(mine);
+      CHECK(n == long{size});
+    } catch (const rpc::timeout_error&) {
+    }
+    std::vector<char> dropped(size, 1);
+    auto f = sum.call_x(e.self(), std::move(dropped))();
+    f.wait_for(moment());
+  }
+  CHECK(sum.on(e.self())(std::vector<char>(size, 1)) == long{size});
+}
