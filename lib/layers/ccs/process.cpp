@@ -20,8 +20,8 @@ void refuse_without_process(const char* function) noexcept {
   (void)refuse(function, "CCS is not initialized: call CCS_init() first, and CCS_finalize() last");
 }
 
-bool refuse_node(const process& p, const char* function, CCS_node_t node) noexcept {
-  (void)refuse(function, "node = %u, but nodes are numbered from 0 to %d", node, p.size - 1);
+bool refuse_node(const process& p, const char* function, const char* argument, CCS_node_t node) noexcept {
+  (void)refuse(function, "%s = %u, but nodes are numbered from 0 to %d", argument, node, p.size - 1);
   return false;
 }
 

@@ -73,6 +73,8 @@ const std::map<std::string, std::function<int()>> cases = {
     {"numbers of a reduction", [] { return CCS_allreduce(bytes, bytes, SIZE_MAX / 8, CCS_DOUBLE, CCS_SUM); }},
     {"numbers of a reduction to one",
      [] { return CCS_reduce(bytes, bytes, SIZE_MAX, CCS_DOUBLE_COMPLEX, CCS_SUM, 0); }},
+    {"root", [] { return CCS_bcast(bytes, 8, CCS_DATA8, 1); }},
+    {"root of a reduction", [] { return CCS_reduce(bytes, bytes, 1, CCS_INT64, CCS_SUM, 2); }},
     {"combine", [] { return CCS_allreduce(bytes, bytes, 1, CCS_DOUBLE, CCS_XOR); }},
     {"strided levels",
      [] {

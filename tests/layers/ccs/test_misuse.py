@@ -28,6 +28,8 @@ REFUSED = {
     "end no section": "CCS_nointerrupt_end: this thread is in no such section",
     "numbers of a reduction": "CCS_allreduce: count = 2305843009213693951 numbers of 8 bytes, which no memory can hold",
     "numbers of a reduction to one": "CCS_reduce: count = 18446744073709551615 numbers of 16 bytes, which no memory ",
+    "root": "CCS_bcast: root = 1, but nodes are numbered from 0 to 0",
+    "root of a reduction": "CCS_reduce: root = 2, but nodes are numbered from 0 to 0",
     "combine": "CCS_allreduce: op = 6 is not defined for type = 5",
     "strided levels": "CCS_datadesc_create_strided: levels = -1, ",
     "strided counts": "CCS_datadesc_create_strided: counts is NULL, but must be an array of levels + 1 = 2",
