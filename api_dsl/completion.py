@@ -132,8 +132,8 @@ OPERATIONS = (
     Op("register_rcomp", "rcomp_t",
        "Registers a completion object, so that other ranks can name it by number. Ranks that register in the same "
        "order get the same numbers, from 1 upward; after 4096 registrations, if they also deregister in the same order. "
-       "COMP_NULL gets a number, too: messages to it are dropped. So are messages that arrive before the "
-       "registration: a barrier after it ensures that none does.",
+       "COMP_NULL gets a number, too: messages to it are dropped. So are messages that arrive before the registration: a "
+       "barrier after it ensures that none does. Graphs are refused.",
        (a.comp,), (a.runtime, A("rcomp", "rcomp_t",
                                 "A reserved number to register under; 0: a new one.", "0"),
                    A("allocator", "allocator_base_t*",
@@ -149,6 +149,7 @@ OPERATIONS = (
     Op("set_undelivered", "void",
        "Sets the object that is signalled for each message, and each signal of a put or a get, to a handle that is not "
        "registered. The message is dropped all the same. The status has error `fatal`, the sender as rank, "
-       "size, tag, no buffer, and the handle as user_context. The object must be replaced before it is freed.",
+       "size, tag, no buffer, and the handle as user_context. The object must be replaced before it is freed. Graphs "
+       "are refused.",
        (A("comp", "comp_t", "The object; empty: none.", may_be_empty=True),), (a.runtime,), source="ours", group=_R),
 )

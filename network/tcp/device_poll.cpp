@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
 #include "network/tcp/device.hpp"
@@ -83,7 +84,7 @@ int device::receive(connection& c, event_sink& sink) {
 
 bool device::read(connection& c, event_sink& sink, int& n_events) {
   if (LCI_UNLIKELY(c.over)) return false;
-  if (c.incoming == nullptr) c.incoming = chunks_.take();
+  if (c.incoming == nullptr) c.incoming = insist_on_memory([this] { return chunks_.take(); });
   chunk& in = *c.incoming;
   const int fd = c.fd.load(std::memory_order_acquire);
   ssize_t n;
@@ -174,8 +175,9 @@ int device::deliver(connection& c, event_sink& sink) {
     if (state == frame_state::garbage) wrong = no_frame;
     if (state != frame_state::whole) break;
     if (LCI_UNLIKELY(frame.kind != frame_kind::message)) {
-      // There may be no memory for an answer: then the next poll takes the frame again.
-      wrong = take(c, frame);
+      // There may be no memory for an answer: then the next poll takes the frame again. It is awaited here first, since
+      // the caller of progress() could not tell such a lack of memory from one for which a message was lost.
+      wrong = insist_on_memory([&] { return take(c, frame); });
       in.begin += needed;
       if (wrong == nullptr) continue;
       break;
@@ -201,7 +203,7 @@ void device::keep_rest(connection& c, size_t needed) {
     if (c.rank == own_rank_ || recent_.load(std::memory_order_relaxed) != &c) chunks_.give(std::move(c.incoming));
   } else if (frame_begin + needed > in.capacity) {
     // The peer sends longer messages than we do.
-    auto larger = std::make_unique<chunk>(frame_begin + needed);
+    auto larger = insist_on_memory([&] { return std::make_unique<chunk>(frame_begin + needed); });
     std::memcpy(larger->free_space(), in.data(), in.size());
     larger->end += in.size();
     c.incoming = std::move(larger);

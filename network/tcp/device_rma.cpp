@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/base/copy_bytes.hpp"
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/base/log.hpp"
 #include "network/tcp/device.hpp"
 
@@ -205,7 +206,7 @@ void device::begin_content(connection& c, const arriving& content) {
 int device::end_content(connection& c, event_sink& sink) {
   if ((c.content.flags & put_head::wants_answer) != 0) {
     // First, as there may be no memory for it: then the next poll tries again, as the origin waits for it.
-    answer(c, frame_kind::landed, nullptr, 0);
+    insist_on_memory([&] { answer(c, frame_kind::landed, nullptr, 0); });
     c.content.flags &= ~put_head::wants_answer;
   }
   const arriving whole = std::exchange(c.content, arriving());

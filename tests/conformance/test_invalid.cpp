@@ -199,6 +199,22 @@ TEST_CASE("an operation on a completion object of another kind is refused", "[in
   });
 }
 
+TEST_CASE("a graph is refused where messages would signal it", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    lci::comp_t graph = lci::alloc_graph_x().runtime(env.rt)();
+    EXPECT_INVALID(lci::register_rcomp_x(graph).runtime(env.rt)(), "comp", "a graph");
+    EXPECT_INVALID(lci::set_undelivered_x(graph).runtime(env.rt)(), "comp", "a graph");
+    const lci::rcomp_t reserved = lci::reserve_rcomps_x(1).runtime(env.rt)();
+    EXPECT_INVALID(lci::register_rcomp_x(graph).rcomp(reserved).runtime(env.rt)(), "comp", "a graph");
+    lci::free_comp_x(&graph).runtime(env.rt)();
+    // The number is still reserved.
+    lci::comp_t counter = lci::alloc_counter_x().runtime(env.rt)();
+    EXPECT_EQ(lci::register_rcomp_x(counter).rcomp(reserved).runtime(env.rt)(), reserved);
+    lci::deregister_rcomp_x(reserved).runtime(env.rt)();
+    lci::free_comp_x(&counter).runtime(env.rt)();
+  });
+}
+
 TEST_CASE("attributes out of range are refused with what they accept", "[invalid]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;

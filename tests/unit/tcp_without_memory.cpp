@@ -60,3 +60,30 @@ TEST_CASE("messages to a slow peer arrive although there is no memory for what t
   CHECK(got == n_messages * size);
   CHECK(p.sink.failures.empty());
 }
+
+TEST_CASE("a poll answers a get although there is no memory for the answer for a moment", "[unit]") {
+  const std::string memory(100'000, 'm');
+  connected_pair p;
+  const registration r = p.own.register_memory(const_cast<char*>(memory.data()), memory.size());
+  const get_head asks{reinterpret_cast<uint64_t>(memory.data()), r.rkey, memory.size()};
+  p.say(framed(bytes_of(asks), frame_kind::get));
+  constexpr long most_in_a_row = 5;
+  bool has_thrown = false;
+  {
+    const failing_memory for_a_moment(0, 0, most_in_a_row);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (failing_memory::failures() < most_in_a_row && std::chrono::steady_clock::now() < end) {
+      try {
+        p.own.poll(p.sink, 64);
+      } catch (const std::bad_alloc&) {
+        has_thrown = true;
+      }
+    }
+  }
+  CHECK(failing_memory::failures() == most_in_a_row);
+  CHECK_FALSE(has_thrown);
+  const std::string answer = p.receive(frame_room(memory.size()));
+  CHECK(answer.compare(sizeof(frame_head), memory.size(), memory) == 0);
+  CHECK(p.sink.failures.empty());
+  p.own.deregister_memory(r);
+}

@@ -100,7 +100,13 @@ int MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype old, MP
 }
 int MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype old, MPI_Datatype* made) {
   CCS_datadesc_t desc = CCS_DATA_NULL;
-  check(CCS_datadesc_create_vector(count, blocklength, static_cast<int>(stride), old->desc, &desc));
+  if (stride == static_cast<int>(stride)) {
+    check(CCS_datadesc_create_vector(count, blocklength, static_cast<int>(stride), old->desc, &desc));
+  } else {  // strides of CCS have 32 bits, displacements 64
+    std::vector<CCS_aint_t> at;
+    for (int i = 0; i < count; ++i) at.push_back(i * stride);
+    check(CCS_datadesc_create_blockindexed(count, blocklength, at.data(), old->desc, &desc));
+  }
   lowest l;
   for (const int i : {0, count - 1})
     if (count > 0) l.add(blocklength, i * stride, old);

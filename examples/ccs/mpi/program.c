@@ -201,6 +201,24 @@ static void report(const char* what, int step, const unsigned char* memory) {
   MPI_Barrier(MPI_COMM_WORLD); /* so that no message of the next report is taken for one of this */
 }
 
+/* Strides that need more than 32 bits. */
+static void report_far_blocks(void) {
+  const MPI_Aint strides[] = {5000000000L, -5000000000L, 2147483647L, -2147483648L, 2147483648L};
+  int i;
+  for (i = 0; me == 0 && i < 5; ++i) {
+    MPI_Datatype far, twice;
+    MPI_Aint lower, extent;
+    MPI_Type_create_hvector(3, 2, strides[i], MPI_INT, &far);
+    MPI_Type_get_extent(far, &lower, &extent);
+    printf("blocks %ld bytes apart: bounds %ld %ld", (long)strides[i], (long)lower, (long)extent);
+    MPI_Type_vector(2, 1, 3, far, &twice);
+    MPI_Type_get_extent(twice, &lower, &extent);
+    printf(", and %ld %ld\n", (long)lower, (long)extent);
+    MPI_Type_free(&twice);
+    MPI_Type_free(&far);
+  }
+}
+
 int main(int argc, char** argv) {
   int steps, step, i;
   unsigned char* out = malloc(ROOM);
@@ -211,6 +229,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &n);
   state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
   steps = argc > 2 ? atoi(argv[2]) : 60;
+  report_far_blocks();
   for (step = 0; step < steps; ++step) {
     const int to = (me + 1) % n, from = (me + n - 1) % n;
     any_type t = random_type(1 + below(3));

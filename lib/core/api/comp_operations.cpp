@@ -175,9 +175,16 @@ void free_comp(free_comp_args& a) {
 
 // --- remote completion ---
 
+void refuse_graph(const char* operation, const comp_impl_t* comp) {
+  if (comp->attr.comp_type == attr_comp_type_t::graph)
+    throw_invalid(operation, "comp", "a graph", "another kind of object",
+                  "what arrives names no node of a graph: register a handler, which calls graph_node_mark_complete()");
+}
+
 rcomp_t register_rcomp(register_rcomp_args& a) {
   runtime& rt = *a.runtime.p_impl;
   comp_impl_t* comp = a.comp.is_empty() ? &rt.discarded : checked_any(a.comp, "register_rcomp");
+  refuse_graph("register_rcomp", comp);
   if (a.allocator != nullptr && comp->attr.zero_copy_am)
     throw_invalid("register_rcomp", "allocator", "given", "null for an object with zero_copy_am",
                   "its payloads come from packets or the runtime's allocator, and go back by put_upacket()");

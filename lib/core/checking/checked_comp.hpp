@@ -18,6 +18,9 @@ Comp& checked(comp_t comp, attr_comp_type_t type, const char* operation, const c
   return *static_cast<Comp*>(impl);
 }
 
+/// Throws invalid_argument_error for a graph, which would take the status of an arrival for that of one of its nodes.
+void refuse_graph(const char* operation, const comp_impl_t* comp);
+
 /// For completion objects that store statuses, e.g. queues: throws invalid_argument_error if `attr.am_in_place` is set,
 /// since a message in place is valid only while a handler or a custom object is being signalled.
 void require_delivery_outside(const char* operation, const comp_attr_t& attr);

@@ -9,6 +9,7 @@
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/base/objects.hpp"
+#include "lib/core/checking/checked_comp.hpp"
 #include "lib/core/checking/inspection.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/in_progress.hpp"
@@ -230,7 +231,7 @@ int get_rank_n(get_rank_n_args& a) {
 
 void set_allocator(set_allocator_args& a) { a.runtime.p_impl->set_allocator(a.allocator); }
 void set_undelivered(set_undelivered_args& a) {
-  if (!a.comp.is_empty()) (void)a.comp.get_impl();
+  if (!a.comp.is_empty()) refuse_graph("set_undelivered", a.comp.get_impl());
   a.runtime.p_impl->undelivered.store(a.comp.is_empty() ? nullptr : a.comp.get_impl(),
                                       std::memory_order_release);  // R1
 }

@@ -6,6 +6,7 @@
 
 #include "lib/base/copy_large.hpp"
 #include "lib/layers/armci/errors.hpp"
+#include "lib/layers/common/room_in_lanes.hpp"
 
 namespace armci_layer {
 
@@ -16,6 +17,12 @@ constexpr size_t least_packet = size_t{32} << 10;
 size_t least_packet_of(lci::attr_backend_t between_hosts) {
   return between_hosts == lci::attr_backend_t::ofi ? 0 : least_packet;
 }
+
+lci::runtime_t allocate_runtime() {
+  const layers::room_in_lanes room(least_packet);
+  return lci::alloc_runtime_x().name("armci").alloc_default_device(false).alloc_default_packet_pool(false)();
+}
+
 }  // namespace
 
 struct link::slot final : lci::comp_impl_t {
@@ -35,7 +42,7 @@ packet::~packet() {
 size_t packet::room() const { return link_->packet_size_ - size_; }
 
 link::link(receiver receive) {
-  runtime_ = lci::alloc_runtime_x().name("armci").alloc_default_device(false).alloc_default_packet_pool(false)();
+  runtime_ = allocate_runtime();
   lci::large_copy::set_rule(static_cast<lci::copy_rule>(runtime_.get_attr_copy_way()));
   try {
     me_ = lci::get_rank_me_x().runtime(runtime_)();

@@ -33,7 +33,7 @@ int CCS_bcast(void* buf, size_t count, CCS_datadesc_t datadesc, CCS_node_t root)
   constexpr const char* me = "CCS_bcast";
   return or_code(me, [&] {
     process* const p = current(me);
-    if (p == nullptr || !is_node(*p, me, root)) return +CCS_FAILURE;
+    if (p == nullptr || !is_node(*p, me, root, "root")) return +CCS_FAILURE;
     must_be_able_to_wait(me);
     const layout data(me, "", buf, count, datadesc);
     if (!data.valid()) return +CCS_FAILURE;
@@ -57,7 +57,7 @@ int CCS_reduce(const void* src, void* dest, size_t count, CCS_number_t type, CCS
   constexpr const char* me = "CCS_reduce";
   return or_code(me, [&] {
     process* p = current(me);
-    if (p == nullptr || !is_node(*p, me, root)) return +CCS_FAILURE;
+    if (p == nullptr || !is_node(*p, me, root, "root")) return +CCS_FAILURE;
     const bool is_root = static_cast<int>(root) == p->rank;
     if (begin_reduction(me, src, dest, count, type, op, is_root) == nullptr) return +CCS_FAILURE;
     if (count == 0) return +CCS_SUCCESS;

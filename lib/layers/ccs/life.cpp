@@ -1,5 +1,7 @@
 // Initialization and finalization, contexts, progress.
+#include <atomic>
 #include <mutex>
+#include <thread>
 
 #include "lib/layers/ccs/messages.hpp"
 #include "lib/layers/ccs/misuse.hpp"
@@ -12,13 +14,32 @@ namespace {
 // Serializes CCS_init() and CCS_finalize(), which count their calls.
 std::mutex life_mutex;
 unsigned n_inits = 0;
+std::atomic<bool> is_ending{false};  // while the last CCS_finalize() holds the mutex and waits for handlers
+
+/// Locks the mutex. Returns false if the last CCS_finalize() holds it and waits until no handler runs and no lock is
+/// held: a thread that is in a handler or holds a lock would wait for it forever.
+bool can_begin(std::unique_lock<std::mutex>& guard) {
+  if (tls.busy == 0) {
+    guard.lock();
+    return true;
+  }
+  while (!guard.try_lock()) {
+    if (is_ending.load(std::memory_order_acquire)) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
 
 }  // namespace
 
 int CCS_init() {
   constexpr const char* me = "CCS_init";
   return or_code(me, [&] {
-    std::lock_guard guard(life_mutex);
+    std::unique_lock guard(life_mutex, std::defer_lock);
+    if (!can_begin(guard))
+      return refuse(me,
+                    "called in a handler or callback, in a no-interrupt section, or with a lock held, while the last "
+                    "CCS_finalize() ends CCS: call it before, or after that has returned");
     if (n_inits == 0) the_process.store(new process, std::memory_order_release);
     ++n_inits;
     return +CCS_SUCCESS;
@@ -28,12 +49,15 @@ int CCS_init() {
 int CCS_finalize() {
   constexpr const char* me = "CCS_finalize";
   return or_code(me, [&] {
-    process* const p = current(me);
-    if (p == nullptr) return +CCS_FAILURE;
+    if (current(me) == nullptr) return +CCS_FAILURE;
     must_be_able_to_wait(me);
     std::lock_guard guard(life_mutex);
+    process* const p = current(me);  // another thread may have ended CCS meanwhile
+    if (p == nullptr) return +CCS_FAILURE;
     if (n_inits == 1) {
+      is_ending.store(true, std::memory_order_release);
       p->become_quiet();
+      is_ending.store(false, std::memory_order_release);
       the_process.store(nullptr, std::memory_order_release);
       delete p;
     }

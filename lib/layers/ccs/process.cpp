@@ -10,6 +10,7 @@
 #include "lib/base/copy_large.hpp"
 #include "lib/layers/ccs/messages.hpp"
 #include "lib/layers/ccs/misuse.hpp"
+#include "lib/layers/common/room_in_lanes.hpp"
 
 namespace ccs {
 
@@ -19,8 +20,8 @@ void refuse_without_process(const char* function) noexcept {
   (void)refuse(function, "CCS is not initialized: call CCS_init() first, and CCS_finalize() last");
 }
 
-bool refuse_node(const process& p, const char* function, CCS_node_t node) noexcept {
-  (void)refuse(function, "node = %u, but nodes are numbered from 0 to %d", node, p.size - 1);
+bool refuse_node(const process& p, const char* function, const char* argument, CCS_node_t node) noexcept {
+  (void)refuse(function, "%s = %u, but nodes are numbered from 0 to %d", argument, node, p.size - 1);
   return false;
 }
 
@@ -45,6 +46,13 @@ size_t threshold_from_environment() {
   if (error == std::errc() && rest == end && rest != text) return given;
   (void)refuse("CCS_init", "CCS_REG_CACHE_BYTES=%s is no number of bytes; %zu is used", text, bytes);
   return bytes;
+}
+
+constexpr size_t size_of_packets = CCS_MAX_AM_LENGTH + room_for_arguments;
+
+lci::runtime_t allocate_runtime() {
+  const layers::room_in_lanes room(size_of_packets);
+  return lci::alloc_runtime_x().name("ccs").alloc_default_device(false).alloc_default_packet_pool(false)();
 }
 
 /// Frees the memory of a message that was sent by rendezvous.
@@ -74,13 +82,13 @@ process::process() : generation(generations.fetch_add(1, std::memory_order_relax
 process::~process() { release(); }
 
 void process::allocate() {
-  runtime = lci::alloc_runtime_x().name("ccs").alloc_default_device(false).alloc_default_packet_pool(false)();
+  runtime = allocate_runtime();
   lci::large_copy::set_rule(static_cast<lci::copy_rule>(runtime.get_attr_copy_way()));
   rank = lci::get_rank_me_x().runtime(runtime)();
   size = lci::get_rank_n_x().runtime(runtime)();
   peers = std::vector<peer>(static_cast<size_t>(size));
   announced_nodes_.resize(static_cast<size_t>(size));
-  pool = lci::alloc_packet_pool_x().runtime(runtime).packet_size(CCS_MAX_AM_LENGTH + room_for_arguments)();
+  pool = lci::alloc_packet_pool_x().runtime(runtime).packet_size(size_of_packets)();
   packet_size = lci::get_max_bcopy_size_x().runtime(runtime).packet_pool(pool)();
   ordered = lci::alloc_stream_x().runtime(runtime)();
   bulk = lci::alloc_stream_x().runtime(runtime)();

@@ -198,7 +198,7 @@ class process {
 extern std::atomic<process*> the_process;
 
 [[gnu::cold]] void refuse_without_process(const char* function) noexcept;
-[[gnu::cold]] bool refuse_node(const process& p, const char* function, CCS_node_t node) noexcept;
+[[gnu::cold]] bool refuse_node(const process& p, const char* function, const char* argument, CCS_node_t node) noexcept;
 
 /// Returns `the_process`. Prints a line and returns null if CCS is not initialized.
 inline process* current(const char* function) {
@@ -209,9 +209,9 @@ inline process* current(const char* function) {
 }
 
 /// Whether the number is that of a node. Prints a line if not.
-inline bool is_node(const process& p, const char* function, CCS_node_t node) {
+inline bool is_node(const process& p, const char* function, CCS_node_t node, const char* argument = "node") {
   if (LCI_LIKELY(node < static_cast<CCS_node_t>(p.size))) return true;
-  return refuse_node(p, function, node);
+  return refuse_node(p, function, argument, node);
 }
 
 /// Runs the program's handler of a message.

@@ -2,12 +2,15 @@
 // CCS_FAILURE, the program prints "refused" and exits with 0. A call that would deadlock with itself must end the job.
 #include <ccs.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -70,6 +73,8 @@ const std::map<std::string, std::function<int()>> cases = {
     {"numbers of a reduction", [] { return CCS_allreduce(bytes, bytes, SIZE_MAX / 8, CCS_DOUBLE, CCS_SUM); }},
     {"numbers of a reduction to one",
      [] { return CCS_reduce(bytes, bytes, SIZE_MAX, CCS_DOUBLE_COMPLEX, CCS_SUM, 0); }},
+    {"root", [] { return CCS_bcast(bytes, 8, CCS_DATA8, 1); }},
+    {"root of a reduction", [] { return CCS_reduce(bytes, bytes, 1, CCS_INT64, CCS_SUM, 2); }},
     {"combine", [] { return CCS_allreduce(bytes, bytes, 1, CCS_DOUBLE, CCS_XOR); }},
     {"strided levels",
      [] {
@@ -99,7 +104,37 @@ const std::map<std::string, std::function<int()>> cases = {
      }},
     {"free symmetric", [] { return CCS_free_symmetric(bytes); }},
     {"free symmetric null", [] { return CCS_free_symmetric(nullptr); }},
+    {"begin in a handler while the end waits",
+     [] {
+       // The end runs the first handler, and what it sends.
+       const auto begins = [](CCS_token_t, void*, unsigned) {
+         if (CCS_init() == CCS_FAILURE) std::puts("refused");
+       };
+       const auto sends = [](CCS_token_t token, void*, unsigned) {
+         CCS_amreply(token, nullptr, 0, CCS_DATA_NULL, 1, 0);
+       };
+       CCS_register_handler(context, 0, +sends);
+       CCS_register_handler(context, 1, +begins);
+       CCS_nointerrupt_begin();
+       CCS_amrequest(context, 0, nullptr, 0, CCS_DATA_NULL, 0, 0);
+       return CCS_nointerrupt_end();
+     }},
+    {"one end too many",
+     [] {
+       std::atomic<int> n_refused{0};
+       std::vector<std::thread> threads;
+       for (int i = 0; i < 4; ++i) threads.emplace_back([&n_refused] { n_refused += CCS_finalize() == CCS_FAILURE; });
+       for (std::thread& t : threads) t.join();
+       std::printf("%d ends refused\n", n_refused.load());
+       return CCS_init();
+     }},
     {"environment", [] { return +CCS_SUCCESS; }},
+    {"the largest message",
+     [] {
+       static char largest[CCS_MAX_AM_LENGTH];
+       CCS_register_handler(context, 0, empty_handler);
+       return CCS_amrequest(context, 0, largest, CCS_MAX_AM_LENGTH, CCS_DATA8, 0, 0);
+     }},
     {"a message that is delayed for long",
      [] {
        CCS_register_large_handler(context, 5, delays_for_long);
@@ -150,7 +185,39 @@ const std::map<std::string, std::function<int()>> cases = {
      }},
     {"barrier in a handler", [] { return handle([] { return CCS_barrier(); }); }},
     {"fence in a handler", [] { return handle([] { return CCS_fence(0); }); }},
+    {"all-fence in a handler", [] { return handle([] { return CCS_allfence(); }); }},
     {"finalize in a handler", [] { return handle([] { return CCS_finalize(); }); }},
+    {"broadcast in a handler", [] { return handle([] { return CCS_bcast(bytes, 8, CCS_DATA8, 0); }); }},
+    {"reduction to one in a handler",
+     [] { return handle([] { return CCS_reduce(bytes, bytes, 1, CCS_INT64, CCS_SUM, 0); }); }},
+    {"reduction in a handler",
+     [] { return handle([] { return CCS_allreduce(bytes, bytes, 1, CCS_INT64, CCS_SUM); }); }},
+    {"symmetric memory in a handler",
+     [] {
+       return handle([] {
+         void* at = nullptr;
+         return CCS_malloc_symmetric(64, &at);
+       });
+     }},
+    {"end of symmetric memory in a handler",
+     [] {
+       static void* at = nullptr;
+       CCS_malloc_symmetric(64, &at);
+       return handle([] { return CCS_free_symmetric(at); });
+     }},
+    {"reduction with a lock",
+     [] {
+       CCS_lock(&lock);
+       return CCS_allreduce(bytes, bytes, 1, CCS_INT64, CCS_SUM);
+     }},
+    {"symmetric memory in a callback",
+     [] {
+       const CCS_callback_t allocates = [](void* to) { std::_Exit(CCS_malloc_symmetric(64, static_cast<void**>(to))); };
+       static void* at = nullptr;
+       CCS_put(0, nullptr, 0, CCS_DATA_NULL, nullptr, 0, CCS_DATA_NULL, allocates, &at);
+       poll_forever();
+       return 0;
+     }},
 };
 
 }  // namespace

@@ -28,6 +28,8 @@ REFUSED = {
     "end no section": "CCS_nointerrupt_end: this thread is in no such section",
     "numbers of a reduction": "CCS_allreduce: count = 2305843009213693951 numbers of 8 bytes, which no memory can hold",
     "numbers of a reduction to one": "CCS_reduce: count = 18446744073709551615 numbers of 16 bytes, which no memory ",
+    "root": "CCS_bcast: root = 1, but nodes are numbered from 0 to 0",
+    "root of a reduction": "CCS_reduce: root = 2, but nodes are numbered from 0 to 0",
     "combine": "CCS_allreduce: op = 6 is not defined for type = 5",
     "strided levels": "CCS_datadesc_create_strided: levels = -1, ",
     "strided counts": "CCS_datadesc_create_strided: counts is NULL, but must be an array of levels + 1 = 2",
@@ -50,7 +52,15 @@ ENDS = {
     "barrier in a section": "CCS_barrier: called in a no-interrupt section",
     "barrier in a handler": "CCS_barrier: called in a handler or callback",
     "fence in a handler": "CCS_fence: called in a handler or callback",
+    "all-fence in a handler": "CCS_allfence: called in a handler or callback",
     "finalize in a handler": "CCS_finalize: called in a handler or callback",
+    "broadcast in a handler": "CCS_bcast: called in a handler or callback",
+    "reduction to one in a handler": "CCS_reduce: called in a handler or callback",
+    "reduction in a handler": "CCS_allreduce: called in a handler or callback",
+    "symmetric memory in a handler": "CCS_malloc_symmetric: called in a handler or callback",
+    "symmetric memory in a callback": "CCS_malloc_symmetric: called in a handler or callback",
+    "end of symmetric memory in a handler": "CCS_free_symmetric: called in a handler or callback",
+    "reduction with a lock": "CCS_allreduce: called with a lock held",
 }
 
 
@@ -86,6 +96,22 @@ class Misuse(unittest.TestCase):
         self.assertEqual(r.stderr.count("ccs: "), 1, r.stderr)
         self.assertIn("ccs: CCS_finalize: still waits: handler 5 of context 0 answers CCS_AGAIN to a message of 24 bytes "
                       "from node 0", r.stderr)
+
+    def test_a_handler_that_the_end_runs_can_not_begin_again(self):
+        r = run("begin in a handler while the end waits")
+        self.assertEqual((r.returncode, r.stdout), (0, "refused\n"), r.stderr)
+        self.assertIn("ccs: CCS_init: called in a handler or callback", r.stderr)
+
+    def test_of_several_threads_that_end_it_one_does(self):
+        r = run("one end too many")
+        self.assertEqual((r.returncode, r.stdout), (0, "3 ends refused\n"), r.stderr)
+        self.assertEqual(r.stderr.count("ccs: CCS_finalize: CCS is not initialized"), 3, r.stderr)
+
+    def test_it_starts_where_the_user_has_chosen_small_lanes_of_shared_memory(self):
+        for size in ("65536", "64k"):
+            with self.subTest(size=size):
+                r = run("the largest message", LCI_ATTR_SHM_LANE_DATA_SIZE=size)
+                self.assertEqual((r.returncode, r.stdout, r.stderr), (0, "", ""))
 
     def test_a_threshold_that_is_no_number_is_named(self):
         r = run("environment", CCS_REG_CACHE_BYTES="4k")
