@@ -325,7 +325,8 @@ LCI_API LCI_error_t LCI_getv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t lo
 /* Waits until all communications that this process has issued on the endpoint are complete here; receives, which wait
  * for others, do not count. */
 LCI_API LCI_error_t LCI_fence_wait(LCI_endpoint_t endpoint);
-/* Collective. Waits until all communications that any rank has issued on this endpoint are complete at both ends. */
+/* Collective. Waits until all communications that any rank has issued on this endpoint are complete at both ends; but
+ * the handler of a short message may still be running in another thread. */
 LCI_API LCI_error_t LCI_gfence_wait(LCI_endpoint_t endpoint);
 
 /* --- collective operations, experimental in the public versions ---

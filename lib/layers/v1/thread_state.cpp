@@ -57,7 +57,7 @@ totals totals_of(unsigned id) {
   std::lock_guard guard(registry_mutex);
   for (const thread_state* s = all_states; s != nullptr; s = s->next) {
     sum.sent += s->of_id[id].sent.load(std::memory_order_relaxed);
-    sum.delivered += s->of_id[id].delivered.load(std::memory_order_relaxed);
+    sum.delivered += s->of_id[id].delivered.load(std::memory_order_acquire);  // A1
   }
   return sum;
 }
