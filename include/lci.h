@@ -189,7 +189,8 @@ LCI_API LCI_error_t LCI_barrier(void);
 
 /* --- devices, endpoints and their properties --- */
 
-/* Collective: the devices that the ranks create in one call are a group. Messages do not leave their group. */
+/* Collective, also of LCI_UR_DEVICE: the devices that the ranks create in one call are a group. Messages do not leave
+ * their group. */
 LCI_API LCI_error_t LCI_device_init(LCI_device_t* device);
 LCI_API LCI_error_t LCI_device_initx(LCI_device_t* device);
 LCI_API LCI_error_t LCI_device_free(LCI_device_t* device);

@@ -31,6 +31,9 @@ void forget(world& w, LCI_device_s& device) {
 }  // namespace
 
 LCI_device_t v1::make_device(world& w) {
+  // Other ranks may still wait for what this rank has sent, part of which may be in the device's backlog. So make
+  // progress on that device until all ranks are here: while a rank waits for the new device, it makes none on others.
+  if (LCI_UR_DEVICE != nullptr) lci::barrier_x().runtime(w.runtime).device(LCI_UR_DEVICE->core)();
   auto d = std::make_unique<LCI_device_s>();
   d->core = lci::alloc_device_x()
                 .runtime(w.runtime)
