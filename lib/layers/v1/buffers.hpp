@@ -74,9 +74,9 @@ LCI_error_t post_copy(LCI_mbuffer_t buffer, F post) {
   return code;
 }
 
-/// Posts a medium buffer that the program hands over: `post()` returns a code. The core takes over a packet with what it
-/// posts. A buffer of ordinary memory, whose data is then sent, and any buffer of a post that has failed are given back
-/// here. After LCI_ERR_RETRY, and after an invalid argument, the buffer is still the program's.
+/// Posts a medium buffer that the program hands over; `post()` returns a code. The core takes over a packet with what
+/// it posts. This function gives back a buffer of ordinary memory, whose data was sent, and any buffer of a post that
+/// has failed. After LCI_ERR_RETRY, and after an invalid argument, the buffer is still the program's.
 template <class F>
 LCI_error_t post_handed_over(void* address, F post) {
   const bool taken = is_packet(address);

@@ -1,6 +1,6 @@
 /* While one thread waits for a fence, another delivers completions, and takes long. When the fence returns, each
- * completion was delivered. The last rank sends and puts to the rank before it. With three ranks the messages of a group
- * fence come from another rank than the puts, so that they are received while a put is being delivered. */
+ * completion was delivered. The last rank sends and puts to the rank before it. With three ranks the messages of a
+ * group fence come from another rank than the puts, so that they are received while a put is being delivered. */
 #define _DEFAULT_SOURCE
 #include <pthread.h>
 #include <signal.h>
