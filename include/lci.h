@@ -189,7 +189,8 @@ LCI_API LCI_error_t LCI_barrier(void);
 
 /* --- devices, endpoints and their properties --- */
 
-/* Collective: the devices that the ranks create in one call are a group. Messages do not leave their group. */
+/* Collective, also of LCI_UR_DEVICE: the devices that the ranks create in one call are a group. Messages do not leave
+ * their group. */
 LCI_API LCI_error_t LCI_device_init(LCI_device_t* device);
 LCI_API LCI_error_t LCI_device_initx(LCI_device_t* device);
 LCI_API LCI_error_t LCI_device_free(LCI_device_t* device);
@@ -265,7 +266,8 @@ LCI_API LCI_error_t LCI_handler_create(LCI_device_t device, LCI_handler_t handle
 
 LCI_API LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag);
 LCI_API LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag);
-/* The buffer is one of LCI_mbuffer_alloc(), or was received; unless LCI_ERR_RETRY is returned, the library has it. */
+/* The buffer is one of LCI_mbuffer_alloc(), or was received. The library has it afterwards, also if the target has
+ * failed; unless LCI_ERR_RETRY is returned, or an argument is invalid. So for LCI_putmn() and LCI_putmna(). */
 LCI_API LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag);
 LCI_API LCI_error_t LCI_sendmc(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
                                void* user_context);
@@ -325,7 +327,8 @@ LCI_API LCI_error_t LCI_getv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t lo
 /* Waits until all communications that this process has issued on the endpoint are complete here; receives, which wait
  * for others, do not count. */
 LCI_API LCI_error_t LCI_fence_wait(LCI_endpoint_t endpoint);
-/* Collective. Waits until all communications that any rank has issued on this endpoint are complete at both ends. */
+/* Collective. Waits until all communications that any rank has issued on this endpoint are complete at both ends; but
+ * the handler of a short message may still be running in another thread. */
 LCI_API LCI_error_t LCI_gfence_wait(LCI_endpoint_t endpoint);
 
 /* --- collective operations, experimental in the public versions ---

@@ -74,7 +74,7 @@ void deliver_long(comp& to, const lci::status_t& s) {
 }  // namespace
 
 void arrive(comp& to, const lci::status_t& s) {
-  count_delivered(id_of(s.tag));
+  const delivery_count counted(id_of(s.tag));
   switch (arrival_of(s.tag)) {
     case arrival::immediate:
       if (LCI_UNLIKELY(s.size != 8 && s.size != 16 && s.size != LCI_SHORT_SIZE))
@@ -131,6 +131,7 @@ void arrival_ports::on_short(void* context, int rank, const void* data, size_t s
   if (LCI_UNLIKELY(function == nullptr)) return on_other(context, rank, data, size, tag);
   if (LCI_UNLIKELY(size != 8)) return on_other(context, rank, data, size, tag);
   if (LCI_UNLIKELY(mine == nullptr)) return on_other(context, rank, data, size, tag);
+  // Counted before the delivery, unlike other messages: after it this would take a quarter more instructions.
   lci::increment_own(mine->of_id[static_cast<uint32_t>(tag) >> tag_bits].delivered);
   uint64_t word;
   std::memcpy(&word, data, sizeof word);
@@ -149,7 +150,7 @@ void arrival_ports::on_other(void* context, int rank, const void* data, size_t s
 void arrival_ports::deliver(LCI_endpoint_s& endpoint, port::role role, const lci::status_t& s) {
   if (LCI_LIKELY(role == port::role::in_place)) return arrive(*endpoint.default_comp, s);
   if (role == port::role::steps) return handle_step(endpoint, s);
-  count_delivered(endpoint.id);
+  const delivery_count counted(endpoint.id);
   if (role != port::role::packets) {
     record_allocated(s.buffer);
     return deliver_long(*endpoint.default_comp, s);

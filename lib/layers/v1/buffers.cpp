@@ -56,6 +56,11 @@ LCI_error_t v1::refused() {
 
 void v1::give_back_packet(void* address) { lci::put_upacket_x(address).runtime(the_world().runtime)(); }
 
+void v1::give_back_medium(void* address) {
+  record_returned(address);
+  give_back_packet(address);
+}
+
 bool v1::is_packet(const void* address) { return lci::is_upacket_x(address).runtime(the_world().runtime)(); }
 
 LCI_mbuffer_t v1::make_medium(size_t size) {
@@ -86,8 +91,7 @@ LCI_error_t LCI_mbuffer_alloc(LCI_device_t device, LCI_mbuffer_t* mbuffer) {
 LCI_error_t LCI_mbuffer_free(LCI_mbuffer_t mbuffer) {
   return guarded("LCI_mbuffer_free", [&] {
     if (checking()) check_medium_to_give(mbuffer.address);
-    record_returned(mbuffer.address);
-    give_back_packet(mbuffer.address);
+    give_back_medium(mbuffer.address);
     return LCI_OK;
   });
 }

@@ -27,6 +27,8 @@ void* take_packet_to_receive();
 [[gnu::cold, gnu::noinline]] LCI_error_t refused();
 /// Takes back a packet, or ordinary memory that has taken the place of one.
 void give_back_packet(void* address);
+/// The same for a buffer that was recorded in the checking mode.
+void give_back_medium(void* address);
 /// Whether the address is that of a packet that a post takes over.
 bool is_packet(const void* address);
 
@@ -69,6 +71,25 @@ LCI_error_t post_copy(LCI_mbuffer_t buffer, F post) {
     throw;
   }
   if (code != LCI_OK) give_back_packet(packet);
+  return code;
+}
+
+/// Posts a medium buffer that the program hands over; `post()` returns a code. The core takes over a packet with what
+/// it posts. This function gives back a buffer of ordinary memory, whose data was sent, and any buffer of a post that
+/// has failed. After LCI_ERR_RETRY, and after an invalid argument, the buffer is still the program's.
+template <class F>
+LCI_error_t post_handed_over(void* address, F post) {
+  const bool taken = is_packet(address);
+  LCI_error_t code;
+  try {
+    code = post();
+  } catch (const lci::invalid_argument_error&) {
+    throw;
+  } catch (...) {  // for example, the peer has failed
+    give_back_medium(address);
+    throw;
+  }
+  if (code == LCI_OK && !taken) give_back_medium(address);
   return code;
 }
 

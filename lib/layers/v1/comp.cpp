@@ -57,7 +57,7 @@ void comp_port::signal(lci::status_t s) {
 void comp_port::signal_otherwise(lci::status_t s) {
   if (arrives_) return arrive(owner_, s);
   thread_state& mine = my_state();
-  lci::increment_own(mine.of_id[id_of(s.tag)].delivered);
+  const delivery_count counted(id_of(s.tag));
   owner_.deliver_end(mine, [&s](LCI_request_t& r) { write_medium(r, s); });
 }
 

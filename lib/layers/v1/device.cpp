@@ -31,6 +31,9 @@ void forget(world& w, LCI_device_s& device) {
 }  // namespace
 
 LCI_device_t v1::make_device(world& w) {
+  // Other ranks may still wait for what this rank has sent, part of which may be in the device's backlog. So make
+  // progress on that device until all ranks are here: while a rank waits for the new device, it makes none on others.
+  if (LCI_UR_DEVICE != nullptr) lci::barrier_x().runtime(w.runtime).device(LCI_UR_DEVICE->core)();
   auto d = std::make_unique<LCI_device_s>();
   d->core = lci::alloc_device_x()
                 .runtime(w.runtime)
@@ -75,6 +78,7 @@ void v1::end_device(world& w, LCI_device_t device) {
     for (LCI_endpoint_t endpoint : device->endpoints) {
       if (endpoint == nullptr) continue;
       w.ports.remove(endpoint);
+      endpoint->issued.await_deliveries();
       --w.n_endpoints;
       record_freed(endpoint);
       delete endpoint;
@@ -132,6 +136,7 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
 
 void v1::end_endpoint(world& w, LCI_endpoint_t endpoint) {
   w.ports.remove(endpoint);
+  endpoint->issued.await_deliveries();
   record_freed(endpoint);
   std::lock_guard guard(w.mutex);
   endpoint->device->endpoints[endpoint->id % max_endpoints_of_device] = nullptr;

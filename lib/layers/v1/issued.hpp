@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include <sched.h>
+
 namespace v1 {
 
 /// The operations that this rank has issued on an endpoint and that have not ended here. Owned by the endpoint.
@@ -14,6 +16,10 @@ namespace v1 {
 /// that waited for a moment without any might wait forever. Therefore operations are counted by the period in which
 /// they began. A fence begins another period, so that the operations of the one before it only become fewer. There are
 /// at most two periods with operations, and two counters.
+///
+/// An operation ends after its completion was delivered: who has waited for a fence finds each completion. But who has
+/// got the last completion may free the endpoint at once. So the completions that are being delivered are counted, too,
+/// and the endpoint waits for their end before it is freed.
 ///
 /// All accesses are sequentially consistent (A1): an operation that began before a fence was counted before the fence
 /// read the period, so each thread that begins a later period sees it counted.
@@ -25,10 +31,27 @@ class issued_operations {
     counts_[period].fetch_add(1, std::memory_order_seq_cst);                                // A1
     return period;
   }
-  /// The operation has ended. A thread whose fence has waited for it sees what it has written.
-  void end(uint8_t period) { counts_[period].fetch_sub(1, std::memory_order_seq_cst); }  // A1
+  /// The operation was not posted after all.
+  void withdraw(uint8_t period) { counts_[period].fetch_sub(1, std::memory_order_seq_cst); }  // A1
+  /// The completion of the operation will be delivered now. end() follows.
+  void begin_delivery(uint8_t period) { counts_[period].fetch_add(delivery, std::memory_order_seq_cst); }  // A1
+  /// The operation has ended. A thread whose fence has waited for it sees what it has written. The caller no longer
+  /// uses this object.
+  void end(uint8_t period) { counts_[period].fetch_sub(delivery + 1, std::memory_order_seq_cst); }  // A1
 
-  bool has_any() const { return !is_over(0) || !is_over(1); }
+  /// Returns true if there are operations whose completion is not even being delivered.
+  bool has_any() const {
+    for (const auto& count : counts_) {
+      const int64_t n = count.load(std::memory_order_seq_cst);  // A1
+      if (n % delivery != n / delivery) return true;
+    }
+    return false;
+  }
+  /// Waits until no other thread is between begin_delivery() and end().
+  void await_deliveries() const {
+    for (const auto& count : counts_)
+      while (count.load(std::memory_order_seq_cst) >= delivery) sched_yield();  // A1
+  }
 
   /// One fence, of one thread.
   class fence {
@@ -55,6 +78,9 @@ class issued_operations {
   };
 
  private:
+  /// What one completion that is being delivered adds to a counter, whose lower half counts operations.
+  static constexpr int64_t delivery = int64_t{1} << 32;
+
   bool is_over(uint32_t period) const { return counts_[period].load(std::memory_order_seq_cst) == 0; }  // A1
 
   std::atomic<uint32_t> period_{0};

@@ -35,7 +35,7 @@ LCI_ALWAYS_INLINE inline lci::status_t post_message(const LCI_endpoint_s& ep, in
   return lci::post_am_x(rank, buffer, size, lci::COMP_NULL_RETRY, to).device(device_of(ep)).tag(tag)();
 }
 
-/// `handed_over`: the buffer becomes the library's unless the result is a retry or an error.
+/// `handed_over`: see post_handed_over().
 LCI_error_t put_allocated(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
                           uintptr_t remote_completion, bool handed_over) {
   require_medium(buffer.length);
@@ -48,13 +48,7 @@ LCI_error_t put_allocated(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int ra
   if (LCI_LIKELY(!handed_over))
     return LCI_UNLIKELY(may_be_packet(ep, buffer.address)) ? post_copy(buffer, post) : post(buffer.address);
   if (checking()) check_medium_to_give(buffer.address);
-  const bool taken = is_packet(buffer.address);
-  const LCI_error_t code = post(buffer.address);
-  if (code == LCI_OK && !taken) {
-    record_returned(buffer.address);
-    give_back_packet(buffer.address);
-  }
-  return code;
+  return post_handed_over(buffer.address, [&] { return post(buffer.address); });
 }
 
 [[gnu::noinline]] LCI_error_t puts_otherwise(LCI_endpoint_t ep, const LCI_short_t& src, int rank, LCI_tag_t tag,
@@ -89,14 +83,10 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
     std::memcpy(static_cast<std::byte*>(packet) + buffer.length, &where, sizeof where);
     return sent(ep, post_message(ep, rank, packet, size, to, core_tag));
   };
-  if (handed_over && checking()) check_medium_to_give(buffer.address);
-  if (handed_over && is_packet(buffer.address)) return post(buffer.address);
-  const LCI_error_t code = post_copy(buffer, post);
-  if (code == LCI_OK && handed_over) {
-    record_returned(buffer.address);
-    give_back_packet(buffer.address);
-  }
-  return code;
+  if (!handed_over) return post_copy(buffer, post);
+  if (checking()) check_medium_to_give(buffer.address);
+  return post_handed_over(buffer.address,
+                          [&] { return is_packet(buffer.address) ? post(buffer.address) : post_copy(buffer, post); });
 }
 
 }  // namespace

@@ -106,14 +106,12 @@ void record::signal(lci::status_t s) {
 }
 
 void record::signal_otherwise(lci::status_t s) {
+  thread_state& mine = my_state();
   request.flag = flag_of(s);
   if (is_issued()) {
-    // A target that is not signalled does not count the message either.
-    if (LCI_UNLIKELY(request.flag != LCI_OK) && what == role::notifying) count_delivered(endpoint->id);
-    endpoint->issued.end(period);
+    endpoint->issued.begin_delivery(period);
   } else {
     request.rank = s.rank;
-    count_delivered(endpoint->id);
     end_checked_receive(*endpoint);
     if (what == role::short_receive || what == role::checked_short_receive) {
       request.tag = user_tag_of(s.tag);  // LCI_recvs() does not store it
@@ -128,18 +126,26 @@ void record::signal_otherwise(lci::status_t s) {
       request.data.lbuffer.length = s.size;
     }
   }
-  // Frees the record also if a handler throws.
-  struct giving_back {
+  // Ends the operation and frees the record, also if a handler throws. After the delivery: who has waited for a fence
+  // finds the completion. A receive must not use the endpoint then, which whoever gets the completion may free.
+  struct ending {
     record* r;
     thread_state& mine;
-    ~giving_back() { give_back(r, mine); }
-  } const guard{this, my_state()};
-  to->deliver_end(guard.mine, [this](LCI_request_t& r) { r = request; });
+    const unsigned id;
+    ~ending() {
+      // A target that is not signalled does not count the message either.
+      if (!r->is_issued() || (LCI_UNLIKELY(r->request.flag != LCI_OK) && r->what == role::notifying))
+        lci::increment_own_release(mine.of_id[id].delivered);
+      if (r->is_issued()) r->endpoint->issued.end(r->period);
+      give_back(r, mine);
+    }
+  } const guard{this, mine, endpoint->id};
+  to->deliver_end(mine, [this](LCI_request_t& r) { r = request; });
 }
 
 void undo(record* r) {
   if (r->is_issued())
-    r->endpoint->issued.end(r->period);
+    r->endpoint->issued.withdraw(r->period);
   else
     end_checked_receive(*r->endpoint);
   give_back(r);

@@ -92,26 +92,19 @@ LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag
 }
 
 LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
-  const LCI_error_t code = guarded("LCI_sendmn", [&] {
+  return guarded("LCI_sendmn", [&] {
     if (checking()) {
       check_medium(ep, rank, tag, buffer);
       check_medium_to_give(buffer.address);
     }
     require_medium(buffer.length);
-    // The core takes over a packet with what it posts. One of ordinary memory is a copy of a message that arrived while
-    // there was no packet.
-    const bool taken = is_packet(buffer.address);
-    const LCI_error_t result = sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length,
-                                                          send_tag(*ep, space::mediums, tag), lci::COMP_NULL_RETRY)
-                                             .device(device_of(*ep))
-                                             .matching_policy(ep->policy)());
-    if (result == LCI_OK && !taken) {
-      record_returned(buffer.address);
-      give_back_packet(buffer.address);
-    }
-    return result;
+    const lci::tag_t core_tag = send_tag(*ep, space::mediums, tag);
+    return post_handed_over(buffer.address, [&] {
+      return sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length, core_tag, lci::COMP_NULL_RETRY)
+                           .device(device_of(*ep))
+                           .matching_policy(ep->policy)());
+    });
   });
-  return code;
 }
 
 LCI_error_t LCI_sendmc(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
@@ -245,10 +238,6 @@ LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(LCI_endpoint_s& ep, void* bu
   to.local.signal(s);
   return LCI_OK;
 }
-[[gnu::noinline]] void give_back_unposted(void* packet) {
-  record_returned(packet);
-  give_back_packet(packet);
-}
 [[gnu::noinline]] LCI_error_t recvm_otherwise(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
                                               LCI_comp_t completion, void* user_context) {
   return guarded("LCI_recvm", [&] {
@@ -295,11 +284,11 @@ LCI_error_t LCI_recvmn(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t co
     LCI_error_t code;
     try {
       code = receive_medium(*ep, packet, static_cast<size_t>(LCI_MEDIUM_SIZE), source, core_tag, to, user_context);
-    } catch (const lci::invalid_argument_error&) {
-      give_back_unposted(packet);
+    } catch (...) {
+      give_back_medium(packet);
       throw;
     }
-    if (LCI_UNLIKELY(code == LCI_ERR_RETRY)) give_back_unposted(packet);
+    if (LCI_UNLIKELY(code == LCI_ERR_RETRY)) give_back_medium(packet);
     return code;
   } catch (...) {
     return fail_by_exception("LCI_recvmn");

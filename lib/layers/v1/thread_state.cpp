@@ -4,6 +4,7 @@
 #include <mutex>
 #include <new>
 
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/storage.hpp"
 
@@ -39,9 +40,13 @@ thread_state& detail::adopt_state() {
   if (s != nullptr) {
     idle_states = s->next_idle;
   } else {
-    // Zeroed pages that are not touched before their endpoints are used.
-    s = static_cast<thread_state*>(std::calloc(1, sizeof(thread_state)));
-    if (s == nullptr) throw std::bad_alloc();
+    // Zeroed pages that are not touched before their endpoints are used. The thread may just deliver a message, which
+    // must not be lost, or have sent one.
+    s = lci::insist_on_memory([] {
+      void* const zeros = std::calloc(1, sizeof(thread_state));
+      if (zeros == nullptr) throw std::bad_alloc();
+      return static_cast<thread_state*>(zeros);
+    });
     s->room_for_records = most_free_records;
     s->next = all_states;
     all_states = s;
@@ -57,7 +62,7 @@ totals totals_of(unsigned id) {
   std::lock_guard guard(registry_mutex);
   for (const thread_state* s = all_states; s != nullptr; s = s->next) {
     sum.sent += s->of_id[id].sent.load(std::memory_order_relaxed);
-    sum.delivered += s->of_id[id].delivered.load(std::memory_order_relaxed);
+    sum.delivered += s->of_id[id].delivered.load(std::memory_order_acquire);  // A1
   }
   return sum;
 }

@@ -62,7 +62,20 @@ inline message_counts& counts_at(thread_state& mine, uint32_t offset) {
   return *reinterpret_cast<message_counts*>(reinterpret_cast<std::byte*>(&mine) + offset);
 }
 inline void count_sent(unsigned id) { lci::increment_own(my_state().of_id[id].sent); }
-inline void count_delivered(unsigned id) { lci::increment_own(my_state().of_id[id].delivered); }
+inline void count_delivered(unsigned id) { lci::increment_own_release(my_state().of_id[id].delivered); }
+
+/// Counts a message as delivered when its delivery has ended, also by an exception: who has waited for a group fence
+/// finds the message.
+class delivery_count {
+ public:
+  explicit delivery_count(unsigned id) : counts_(my_state().of_id[id]) {}
+  ~delivery_count() { lci::increment_own_release(counts_.delivered); }
+  delivery_count(const delivery_count&) = delete;
+  delivery_count& operator=(const delivery_count&) = delete;
+
+ private:
+  message_counts& counts_;
+};
 
 struct totals {
   uint64_t sent = 0, delivered = 0;

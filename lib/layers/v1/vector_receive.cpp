@@ -171,7 +171,7 @@ class incoming final : public unfinished {
     request_.flag = failed_.load(std::memory_order_relaxed) ? LCI_ERR_FATAL : LCI_OK;
     const LCI_request_t ended = request_;
     comp& to = to_;
-    count_delivered(ep_.id);
+    const delivery_count counted(ep_.id);
     delete this;
     to.deliver(ended);
   }
@@ -297,8 +297,8 @@ void handle_put(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step& 
 }
 
 void handle_placed(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step& m) {
+  const delivery_count counted(ep.id);
   if (m.head.piggy_back > 0) std::memcpy(reinterpret_cast<void*>(m.head.address), m.piggy_back, m.head.piggy_back);
-  count_delivered(ep.id);
   if (m.head.signals != 0) deliver_signal(receiver_of(ep, m.head.receiver, s), s, m.head);
 }
 
@@ -308,7 +308,7 @@ void handle_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step
   reply.accepted = 1;
   reply.id = m.head.id;
   reply.piggy_back = m.head.wanted;
-  count_delivered(ep.id);
+  const delivery_count counted(ep.id);
   post_step(ep, s.rank, user_tag_of(s.tag), reply, reinterpret_cast<const void*>(m.head.address));
   step_head delivered = m.head;
   delivered.piggy_back = m.head.wanted;

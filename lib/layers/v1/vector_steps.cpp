@@ -68,7 +68,7 @@ issued_vector::issued_vector(LCI_endpoint_s& e, comp& to, int peer, LCI_tag_t t,
 void issued_vector::begin() { period_ = ep.issued.begin(); }
 
 void issued_vector::withdraw() {
-  ep.issued.end(period_);
+  ep.issued.withdraw(period_);
   delete this;
 }
 
@@ -86,7 +86,13 @@ void issued_vector::finish(bool good) {
   request_.flag = good ? LCI_OK : LCI_ERR_FATAL;
   const LCI_request_t ended = request_;
   comp& to = to_;
-  ep.issued.end(period_);
+  // Ends the operation after the delivery, so that who has waited for a fence finds the completion.
+  struct ending {
+    issued_operations& issued;
+    const uint8_t period;
+    ~ending() { issued.end(period); }
+  } const guard{ep.issued, period_};
+  ep.issued.begin_delivery(period_);
   delete this;
   to.deliver(ended);
 }

@@ -1,23 +1,58 @@
 /* A target without memory for incoming data: the sender's completion has an error, and later messages arrive. There are
  * two ranks, of which the second one limits its address space. */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/layers/v1/check.h"
 
 static const size_t huge = (size_t)3 << 30; /* more than the target may have; never touched, and not transferred */
 
-static void limit_memory(void) {
-  struct rlimit limit;
+/* Bytes of address space that the process has. */
+static rlim_t used_memory(void) {
   char line[128];
   long pages = 0;
   FILE* f = fopen("/proc/self/statm", "r");
   if (f != NULL && fgets(line, sizeof line, f) != NULL) pages = atol(line);
   if (f != NULL) fclose(f);
   CHECK(pages > 0);
-  limit.rlim_cur = limit.rlim_max = (rlim_t)pages * 4096 + ((rlim_t)1 << 29);
+  return (rlim_t)pages * 4096;
+}
+static void limit_memory(void) {
+  struct rlimit limit;
+  limit.rlim_cur = limit.rlim_max = used_memory() + ((rlim_t)1 << 29);
   CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+}
+
+static atomic_int go;
+static void* take_first_message(void* result) {
+  LCI_error_t code;
+  while (!atomic_load(&go)) usleep(100);
+  while ((code = LCI_progress(LCI_UR_DEVICE)) == LCI_ERR_RETRY) continue;
+  *(LCI_error_t*)result = code;
+  return NULL;
+}
+/* A thread that has not called the library before delivers a message while there is no memory for a moment. */
+static void receive_in_new_thread(void) {
+  struct rlimit limit, before;
+  pthread_t thread;
+  LCI_error_t result = LCI_ERR_FATAL;
+  LCI_request_t r;
+  CHECK(pthread_create(&thread, NULL, take_first_message, &result) == 0);
+  usleep(200000); /* the message comes meanwhile */
+  CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+  limit = before;
+  limit.rlim_cur = used_memory();
+  CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+  atomic_store(&go, 1);
+  usleep(8000);
+  CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+  CHECK(result == LCI_OK);
+  CHECK(LCI_queue_wait(LCI_UR_CQ, &r) == LCI_OK && r.flag == LCI_OK && r.tag == 6);
 }
 
 static void send_too_much(LCI_comp_t sync) {
@@ -70,6 +105,13 @@ int main(void) {
     receive_too_much(sync);
   } else {
     send_too_much(sync);
+  }
+  if (LCI_RANK == 1) {
+    receive_in_new_thread();
+  } else {
+    LCI_short_t s;
+    memset(&s, 1, sizeof s);
+    AGAIN(LCI_puts(LCI_UR_ENDPOINT, s, 1, 6, LCI_DEFAULT_COMP_REMOTE));
   }
   /* What fits still arrives. */
   b.segment = LCI_SEGMENT_ALL;

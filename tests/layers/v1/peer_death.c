@@ -1,5 +1,5 @@
 /* The last rank dies. Operations of the other ranks that wait for it must end with an error, and no call may hang. */
-#define _POSIX_C_SOURCE 200809L
+#define _POSIX_C_SOURCE 200809L /* kill(), setenv() */
 #include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ static void keep(void* to, const void* from, size_t n) {
 
 int main(void) {
   LCIX_collective_t c;
-  LCI_mbuffer_t word;
+  LCI_mbuffer_t word, packet, remote;
   LCI_device_t device = NULL;
   LCI_comp_t queue;
   LCI_request_t r;
@@ -23,6 +23,7 @@ int main(void) {
   LCI_short_t s;
   LCI_error_t code;
   int dead, i, ended = 0;
+  setenv("LCI_SERVER_NUM_PKTS", "64", 1);
   if (LCI_initialize() != LCI_OK) return 1;
   dead = LCI_NUM_PROCESSES - 1;
   CHECK(LCI_queue_create(LCI_UR_DEVICE, &queue) == LCI_OK);
@@ -52,6 +53,21 @@ int main(void) {
   CHECK(LCI_fence_wait(LCI_UR_ENDPOINT) == LCI_OK);
   while ((code = LCI_puts(LCI_UR_ENDPOINT, s, dead, 6, LCI_DEFAULT_COMP_REMOTE)) != LCI_ERR_FATAL)
     LCI_progress(LCI_UR_DEVICE);
+  /* Packets for a rank that has failed are not lost. */
+  for (i = 0; i < 4 * LCI_SERVER_NUM_PKTS; ++i) {
+    CHECK(LCI_mbuffer_alloc(LCI_UR_DEVICE, &packet) == LCI_OK);
+    packet.length = 8;
+    remote.address = packet.address;
+    remote.length = 8;
+    if (i % 4 == 0) code = LCI_sendmn(LCI_UR_ENDPOINT, packet, dead, 6);
+    if (i % 4 == 1) code = LCI_putmna(LCI_UR_ENDPOINT, packet, dead, 6, LCI_DEFAULT_COMP_REMOTE);
+    if (i % 4 == 2) code = LCI_putmn(LCI_UR_ENDPOINT, packet, dead, 6, remote, LCI_DEFAULT_COMP_REMOTE);
+    if (i % 4 == 3) {
+      CHECK(LCI_mbuffer_free(packet) == LCI_OK);
+      code = LCI_recvmn(LCI_UR_ENDPOINT, dead, 6, queue, NULL);
+    }
+    CHECK(code == LCI_ERR_FATAL);
+  }
   /* A collective operation fails at all survivors, also at those that exchange no message with the failed rank. */
   word.address = &s;
   word.length = sizeof s;

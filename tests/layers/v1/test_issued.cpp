@@ -2,11 +2,19 @@
 #include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
 
 #include "lib/layers/v1/issued.hpp"
+
+namespace {
+void end(v1::issued_operations& operations, uint8_t period) {
+  operations.begin_delivery(period);
+  operations.end(period);
+}
+}  // namespace
 
 TEST_CASE("a fence waits for the operations that began before it, not for later ones", "[issued]") {
   v1::issued_operations operations;
@@ -20,11 +28,11 @@ TEST_CASE("a fence waits for the operations that began before it, not for later 
   v1::issued_operations::fence second(operations);
   CHECK_FALSE(first.is_passed());
   CHECK_FALSE(second.is_passed());
-  operations.end(before);
+  end(operations, before);
   CHECK(first.is_passed());
   CHECK_FALSE(second.is_passed());
   CHECK(operations.has_any());
-  operations.end(after);
+  end(operations, after);
   CHECK(second.is_passed());
   CHECK_FALSE(operations.has_any());
 }
@@ -37,7 +45,7 @@ TEST_CASE("a fence that looks seldom is passed because others have begun periods
     CHECK_FALSE(v1::issued_operations::fence(operations).is_passed());
     const uint8_t next = operations.begin();
     CHECK(next != running);
-    operations.end(running);
+    end(operations, running);
     running = next;
   }
   const uint8_t in_the_other_period = static_cast<uint8_t>(1 - running);
@@ -45,8 +53,8 @@ TEST_CASE("a fence that looks seldom is passed because others have begun periods
   const uint8_t another = operations.begin();
   CHECK(another == in_the_other_period);
   CHECK(seldom.is_passed());  // although both counters have operations
-  operations.end(another);
-  operations.end(running);
+  end(operations, another);
+  end(operations, running);
 }
 
 TEST_CASE("fences of several threads end while others issue operations without end", "[issued]") {
@@ -67,12 +75,12 @@ TEST_CASE("fences of several threads end while others issue operations without e
         const uint8_t next = operations.begin();
         mine.begun.fetch_add(1);
         mine.ended.fetch_add(1);
-        operations.end(last);
+        end(operations, last);
         last = next;
         std::this_thread::yield();
       }
       mine.ended.fetch_add(1);
-      operations.end(last);
+      end(operations, last);
     });
   for (int i = 0; i < n_fencing; ++i)
     threads.emplace_back([&] {
@@ -87,5 +95,26 @@ TEST_CASE("fences of several threads end while others issue operations without e
     });
   for (std::thread& t : threads) t.join();
   CHECK(too_early == 0);
+  CHECK_FALSE(operations.has_any());
+}
+
+TEST_CASE("an operation ends after its completion was delivered", "[issued]") {
+  v1::issued_operations operations;
+  const uint8_t period = operations.begin();
+  v1::issued_operations::fence fence(operations);
+  operations.begin_delivery(period);
+  CHECK_FALSE(operations.has_any());  // so that the endpoint may be freed
+  CHECK_FALSE(fence.is_passed());
+  std::atomic<bool> ended{false};
+  std::thread delivering([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ended = true;
+    operations.end(period);
+  });
+  operations.await_deliveries();
+  CHECK(ended);
+  CHECK(fence.is_passed());
+  delivering.join();
+  operations.withdraw(operations.begin());
   CHECK_FALSE(operations.has_any());
 }

@@ -202,6 +202,41 @@ static void many_lives(void) {
   CHECK(LCI_plist_free(&plist) == LCI_OK);
 }
 
+/* A rank whose sends are complete may create a device while others still wait for what it has sent, part of which may
+ * be in its backlog. */
+static void device_while_others_receive(void) {
+  enum { n = 508, turns = 10 };
+  static char data[50]; /* only sent */
+  LCI_comp_t sent, received;
+  LCI_request_t r;
+  LCI_lbuffer_t* const buffers = (LCI_lbuffer_t*)calloc(n, sizeof(LCI_lbuffer_t));
+  LCI_iovec_t v, none;
+  int i, turn;
+  memset(&v, 0, sizeof v);
+  memset(&none, 0, sizeof none);
+  for (i = 0; i < n; ++i) {
+    buffers[i].address = data;
+    buffers[i].length = sizeof data;
+  }
+  v.lbuffers = buffers;
+  v.count = n;
+  CHECK(LCI_sync_create(LCI_UR_DEVICE, 1, &sent) == LCI_OK);
+  CHECK(LCI_sync_create(LCI_UR_DEVICE, 1, &received) == LCI_OK);
+  for (turn = 0; turn < turns; ++turn) {
+    LCI_device_t device;
+    AGAIN(LCI_recvv(LCI_UR_ENDPOINT, none, before, 1, received, NULL));
+    AGAIN(LCI_sendv(LCI_UR_ENDPOINT, v, next, 1, sent, NULL));
+    CHECK(LCI_sync_wait(received, &r) == LCI_OK && r.flag == LCI_OK && r.data.iovec.count == n);
+    for (i = 0; i < r.data.iovec.count; ++i) LCI_lbuffer_free(r.data.iovec.lbuffers[i]);
+    free(r.data.iovec.lbuffers);
+    CHECK(LCI_sync_wait(sent, NULL) == LCI_OK);
+    CHECK(LCI_device_init(&device) == LCI_OK);
+    CHECK(LCI_device_free(&device) == LCI_OK);
+  }
+  CHECK(LCI_sync_free(&sent) == LCI_OK && LCI_sync_free(&received) == LCI_OK);
+  free(buffers);
+}
+
 int main(void) {
   int lives;
   for (lives = 0; lives < 2; ++lives) { /* the library can be started again */
@@ -212,6 +247,7 @@ int main(void) {
     wildcards();
     late_endpoint();
     many_lives();
+    device_while_others_receive();
     CHECK(LCI_finalize() == LCI_OK);
   }
   return conclude("worlds");
