@@ -198,6 +198,10 @@ class device {
   virtual void park(int64_t timeout_us) { wait(std::min<int64_t>(timeout_us, 1000)); }
   virtual void unpark() {}
 
+  /// Returns whether a put to that peer, or a get from it, stays outstanding until the peer polls. Until then the
+  /// network uses the program's memory, so the core sends those with a deadline as messages instead. Thread-safe.
+  virtual bool rma_waits_for(int peer) const { return (void)peer, false; }
+
   /// What the process of `peer` is doing now, as far as this network can tell. The core asks before a large transfer
   /// from `peer`, which both processes could copy. Thread-safe.
   virtual attention attention_of(int peer) { return (void)peer, attention::unknown; }

@@ -45,6 +45,7 @@ class device final : public remote_device, public bundling_device {
   network::attention attention_of(int) override {
     return context_.provider().gets_need_polls() ? attention::needed : attention::unknown;
   }
+  bool rma_waits_for(int) const override { return context_.provider().gets_need_polls(); }
   bool flush_if_unpolled() override;
 
  private:

@@ -1,8 +1,11 @@
 // Deadlines of operations.
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <thread>
+#include <vector>
 
 #include "tests/conformance/cancelling.hpp"
 
@@ -228,5 +231,54 @@ TEST_CASE("a deadline that is NaN is refused", "[cancel]") {
     EXPECT(name.is_empty());
     EXPECT_INVALID(lci::post_send_x(env.size, &byte, 1, 3, lci::COMP_NULL_RETRY).deadline(1).runtime(env.rt)(), "rank",
                    "0..");
+  });
+}
+
+TEST_CASE("puts, gets and sends end at their deadlines although their target makes no progress", "[cancel]") {
+  on_ranks([](rank_env& env) {
+    constexpr size_t largest = 4'000'000;
+    constexpr double seconds = 0.05 * lci_test::time_scale, asleep = 40 * seconds;
+    std::vector<char> mine(largest, 'm'), buffer(largest);
+    auto mr = lci::register_memory_x(mine.data(), largest).runtime(env.rt)();
+    const auto rmr = env.all_gather(lci::get_rmr_x(mr).runtime(env.rt)())[static_cast<size_t>(env.right())];
+    auto in = lci::alloc_cq_x().runtime(env.rt)();
+    const auto rcomp = env.all_gather(lci::register_rcomp_x(in).runtime(env.rt)())[static_cast<size_t>(env.right())];
+    env.barrier();
+    const auto begin = clock_type::now();
+    if (env.rank == 0 && env.size > 1) {
+      const auto ends_in_time = [&](auto post) {
+        std::ranges::fill(buffer, 'b');
+        const auto since = clock_type::now();
+        const lci::status_t s = post.deadline(seconds).runtime(env.rt)();
+        EXPECT(s.is_done() || s.is_retry() || s.error == errorcode_t::timed_out);
+        EXPECT(seconds_since(since) < asleep / 2);
+        std::ranges::fill(buffer, 'x');  // it is the program's again
+      };
+      for (const size_t size : {size_t{8}, size_t{100'000}, largest}) {
+        const int to = env.right();
+        ends_in_time(lci::post_put_x(to, buffer.data(), size, lci::COMP_NULL, 0, rmr));
+        ends_in_time(lci::post_put_x(to, buffer.data(), size, lci::COMP_NULL, 0, rmr)
+                         .comp_semantic(lci::comp_semantic_t::remote));
+        ends_in_time(lci::post_get_x(to, buffer.data(), size, lci::COMP_NULL, 0, rmr));
+        ends_in_time(lci::post_send_x(to, buffer.data(), size, 1, lci::COMP_NULL));
+        const std::array<size_t, 2> counts = {size / 4, 2}, strides = {size / 2};
+        const lci::layout_t some = lci::layout_t::strided(counts.data(), strides.data(), 1);
+        ends_in_time(lci::post_put_x(to, buffer.data(), size / 2, lci::COMP_NULL, 0, rmr).layout(&some));
+        ends_in_time(lci::post_get_x(to, buffer.data(), size / 2, lci::COMP_NULL, 0, rmr).remote_layout(&some));
+      }
+      ends_in_time(lci::post_put_x(env.right(), buffer.data(), 100, lci::COMP_NULL, 0, rmr).remote_comp(rcomp));
+    }
+    while (env.rank != 0 && seconds_since(begin) < asleep) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    env.barrier();
+    if (env.rank == 0) {
+      (void)lci::post_flush_x(env.right(), lci::COMP_NULL).runtime(env.rt)();
+      EXPECT(std::ranges::all_of(buffer, [](char c) { return c == 'x' || c == 0; }));  // no late data of gets
+    }
+    env.barrier();
+    EXPECT(std::ranges::all_of(mine, [](char c) { return c == 'm' || c == 'b'; }));  // only what was posted
+    lci::deregister_memory_x(&mr).runtime(env.rt)();
+    drain(env);
+    env.barrier();
+    lci::free_comp_x(&in).runtime(env.rt)();
   });
 }

@@ -86,14 +86,15 @@ struct alignas(cache_line) operation {
   bool ordered : 1 = false;       // receiver, of a stream: `comp` is an ordered_transfer
   bool counted : 1 = false;       // by the device's flush tracker, in generations of `parity`
   bool parity : 1 = false;
-  bool named : 1 = false;      // `comp` is a ticket
-  bool in_window : 1 = false;  // counted by the device's receive window
-  bool timed : 1 = false;      // rendezvous: its time is recorded, see note_end_of_timed()
-  bool alone : 1 = false;      // if `timed`: its sender has not sent a stream of them
-  bool allocates : 1 = false;  // posted receive: has no buffer before it matches a message
-  bool in_order : 1 = false;   // put: pieces are posted with net_op::ordered
-  bool split : 1 = false;      // rendezvous, sender: the receiver reads a part, and may ask for it as fragments instead
-  bool shaped : 1 = false;     // status.buffer has a layout, `shape`: peers can't read or write it directly
+  bool named : 1 = false;        // `comp` is a ticket
+  bool in_window : 1 = false;    // counted by the device's receive window
+  bool timed : 1 = false;        // rendezvous: its time is recorded, see note_end_of_timed()
+  bool alone : 1 = false;        // if `timed`: its sender has not sent a stream of them
+  bool allocates : 1 = false;    // posted receive: has no buffer before it matches a message
+  bool in_order : 1 = false;     // put: pieces are posted with net_op::ordered
+  bool by_messages : 1 = false;  // put, get: emulated, not posted to the network as such
+  bool split : 1 = false;   // rendezvous, sender: the receiver reads a part, and may ask for it as fragments instead
+  bool shaped : 1 = false;  // status.buffer has a layout, `shape`: peers can't read or write it directly
   union {
     operation* next_free = nullptr;  // idle: in a free list
     allocator_base_t* allocator;     // else: of status.buffer, if `allocated`; null: the runtime's
@@ -239,7 +240,8 @@ class operation_table {
   static void reset(operation* op) {
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
-    op->named = op->in_window = op->timed = op->in_order = op->shaped = op->allocates = op->split = false;
+    op->named = op->in_window = op->timed = op->in_order = op->shaped = op->allocates = op->split = op->by_messages =
+        false;
     op->carrier = nullptr;
     op->reg = {};
     op->fail_as(failure::none);

@@ -101,6 +101,11 @@ wire::framed<wire::ack_body> ticket::withdrawal() {
   return withdrawal_;
 }
 
+bool ticket::has_deadline() {
+  std::lock_guard guard(lock_);
+  return timed_;
+}
+
 void ticket::arm(uint64_t serial, double seconds) {
   const int64_t when = timers::now() + static_cast<int64_t>(seconds * 1e9);
   device* d;

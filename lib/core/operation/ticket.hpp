@@ -64,6 +64,9 @@ class ticket final : public comp_impl_t {
   /// What an RTS carries beside the operation's handle, to distinguish reuses. To be called by the post only.
   uint64_t wire_word() const { return serial_ << 33; }
 
+  /// Returns whether the operation has a deadline. Until its post has called arm(), that is not known: false.
+  bool has_deadline();
+
   comp_impl_t* behind() const { return behind_; }  // the user's object; valid while the operation is alive
 
   // --- the post ---

@@ -15,6 +15,12 @@ void signal_target(device& d, const Args& a) {
   send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
 }
 
+/// Returns whether a put or get has a deadline, and the network can't end it without the peer: then it goes by messages.
+template <class Args>
+bool ends_in_time_by_messages(const device& d, const Args& a) {
+  return LCI_UNLIKELY(a.operation != nullptr) && has_timer(a.deadline) && d.net->rma_waits_for(a.rank);
+}
+
 LCI_COLD void reject_ordered() {
   throw_invalid(
       "post_put", "ordered", "true", "false on this device",
@@ -45,7 +51,8 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what, bool in_
   d.count_in(op);
   // An ordered put must not overtake what waits, which may be another one.
   const bool waits_for_turn = LCI_UNLIKELY(others_wait && is_ordered(a));
-  const errorcode_t result = waits_for_turn ? errorcode_t::retry_backlog : start_rma(d, op);
+  op->by_messages = a.size > 0 && (!d.limits.rma || ends_in_time_by_messages(d, a));
+  const errorcode_t result = start_rma(d, op, waits_for_turn);
   switch (result) {
     case errorcode_t::posted:
     case errorcode_t::posted_backlog:

@@ -10,6 +10,7 @@
 
 #include "lib/core/device/sending.hpp"
 #include "lib/core/memory/layout.hpp"
+#include "lib/core/post/begin_post.hpp"
 #include "lib/core/post/direct.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
@@ -113,6 +114,10 @@ class layout_transfer final : public dependent, private deferred_task {
     if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
     piece_.layout = piece_.remote_layout = nullptr;
     piece_.operation = nullptr;
+    // Each piece ends in time, too, if that depends on the peer. Not those of an ordered put: the rest of an emulated
+    // one would wait behind later posts.
+    if (has_timer(a.deadline) && largest_ == 0 && device_.net->rma_waits_for(a.rank))
+      latest_ = timers::now() + static_cast<int64_t>(a.deadline * 1e9);
     piece_.deadline = -1;
     piece_.remote_comp = 0;
     piece_.local_comp = comp_t(this);
@@ -152,11 +157,16 @@ class layout_transfer final : public dependent, private deferred_task {
 
   /// Ends one piece.
   void signal(status_t status) override {
+    if (status.error == errorcode_t::timed_out) is_late_.store(true, std::memory_order_relaxed);
     if (!status.is_done()) fail_as(failure_in(status));
     if (release_piece()) end();
   }
 
  private:
+  status_t post_piece_in_time(Args& a) {
+    a.deadline = static_cast<double>(std::max<int64_t>(latest_ - timers::now(), 0)) / 1e9;
+    return with_name(a, [&] { return post_piece(a, false); });
+  }
   static bool run(deferred_task* self) {
     auto* t = static_cast<layout_transfer*>(self);
     struct ending {
@@ -200,7 +210,7 @@ class layout_transfer final : public dependent, private deferred_task {
       status_t status;
       try {
         Args a = piece_;  // a post may change its arguments
-        status = post_piece(a, in_turn);
+        status = latest_ == 0 ? post_piece(a, in_turn) : post_piece_in_time(a);
       } catch (const peer_failure_error&) {  // misuse is thrown to the caller, by the first piece
         // If it is not known yet whether the peer failed or freed its device, retry: a later poll reports it.
         const failure how = device_.failures.with(status_.rank);
@@ -242,8 +252,9 @@ class layout_transfer final : public dependent, private deferred_task {
     signal_target();
     // A device that is being freed cancels what is in flight, whatever the network says of it by then.
     if (failed())
-      status_.error =
-          error_of(device_.lifetime.closing() ? failure::cancelled : failed_.load(std::memory_order_relaxed));
+      status_.error = device_.lifetime.closing()                 ? errorcode_t::cancelled
+                      : is_late_.load(std::memory_order_relaxed) ? errorcode_t::timed_out
+                                                                 : error_of(failed_.load(std::memory_order_relaxed));
     user_->signal(status_);
   }
 
@@ -260,9 +271,11 @@ class layout_transfer final : public dependent, private deferred_task {
   const uint64_t disp_;
   void* const base_;
   const uint64_t signalled_;  // the address that a signal reports
+  int64_t latest_ = 0;        // when pieces end at the latest, as timers::now(); 0: they have no deadline of their own
   bool has_begun_;            // the first piece has been posted, or is to be retried; it throws what is misuse
   std::atomic<failure> failed_{failure::none};
-  std::atomic<int64_t> pieces_{1};  // outstanding, and one for the thread that posts them
+  std::atomic<bool> is_late_{false};  // written before failed_, by a piece that has timed out
+  std::atomic<int64_t> pieces_{1};    // outstanding, and one for the thread that posts them
 };
 
 /// Posts pieces as long as the network completes them within the call, so that no copy of the layouts is needed.

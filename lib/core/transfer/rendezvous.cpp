@@ -157,6 +157,15 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
 
 // --- the sender: RTR ---
 
+namespace {
+
+/// Returns whether a message has a deadline, and the network can't end a put of its data without the receiver.
+LCI_COLD bool ends_in_time_by_messages(const device& d, const operation* op) {
+  return d.net->rma_waits_for(op->status.rank) && ticket_of(op).has_deadline();
+}
+
+}  // namespace
+
 bool receive_rtr(device& d, int peer, wire::message& m) {
   wire::rtr_body body;
   if (!wire::take_body(m, body) || m.head.policy > static_cast<uint8_t>(wire::transfer::last)) return false;
@@ -182,7 +191,8 @@ bool receive_rtr(device& d, int peer, wire::message& m) {
       if (!stops) op->transfer = wire::transfer::write_imm;
     }
     // The receiver may have chosen a transfer that this side can't do.
-    if (!stops && (!d.limits.rma || op->shaped)) op->transfer = wire::transfer::copy;
+    if (!stops && (!d.limits.rma || op->shaped || LCI_UNLIKELY(op->named && ends_in_time_by_messages(d, op))))
+      op->transfer = wire::transfer::copy;
     if (op->transfer == wire::transfer::write_imm && !d.limits.put_imm) op->transfer = wire::transfer::write;
     op->total = body.size;
     op->remote_addr = body.addr;

@@ -15,9 +15,9 @@
 
 namespace lci::core {
 
-errorcode_t start_rma(device& d, operation* op) {
-  if (op->total == 0) return errorcode_t::done;
-  if (!d.limits.rma && op->doing() == op_state::get) {
+errorcode_t start_rma(device& d, operation* op, bool waits_for_turn) {
+  if (op->total == 0) return waits_for_turn ? errorcode_t::retry_backlog : errorcode_t::done;
+  if (op->by_messages && op->doing() == op_state::get) {
     op->left.store(op->total, std::memory_order_relaxed);
     wire::framed<wire::get_body> request;
     request.head.what = wire::kind::get_request;
@@ -30,13 +30,14 @@ errorcode_t start_rma(device& d, operation* op) {
     send_request(d, peer, static_cast<uint32_t>(request.head.tag), awaits_fragments, request);
     return errorcode_t::posted;
   }
-  if (!d.limits.rma) {
+  if (op->by_messages) {
     op->left.store(pieces_of(d, op, op->total), std::memory_order_relaxed);
     const inside_post mark(d);
     open_gate(d, op, awaits_acks, true);
-    advance(d, op);
+    waits_for_turn ? resume_later(d, op) : advance(d, op);
     return errorcode_t::posted;
   }
+  if (LCI_UNLIKELY(waits_for_turn)) return errorcode_t::retry_backlog;
   op->pieces.store(1, std::memory_order_relaxed);
   if (op->total > largest_rma(d.limits, d.rt.attr.rdv_chunk_size, op->in_order)) {
     const inside_post mark(d);

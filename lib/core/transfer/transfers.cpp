@@ -63,7 +63,7 @@ errorcode_t post_later_piece(device& d, operation* op, size_t offset, size_t siz
 bool try_advance(device& d, operation* op) {
   const bool writing = op->doing() == op_state::writing;
   // An emulated put ends with its acknowledgements; this thread is an accessor of its gate until all is posted.
-  const bool acknowledged = op->doing() == op_state::put && !d.limits.rma;
+  const bool acknowledged = op->doing() == op_state::put && op->by_messages;
   const bool by_messages = acknowledged || (writing && op->transfer == wire::transfer::copy);
   const bool by_imm = writing && op->transfer == wire::transfer::write_imm;
   const size_t largest =

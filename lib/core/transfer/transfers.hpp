@@ -20,7 +20,7 @@ class device;
 /// Called by the post of a put or get. Returns `done` or `fatal` (the caller still owns the operation), a retry (the
 /// same, and nothing was posted), or `posted`: the operation may have ended already, and what its handler throws leaves
 /// this function. If the network throws, frees the operation and rethrows.
-errorcode_t start_rma(device& d, operation* op);
+errorcode_t start_rma(device& d, operation* op, bool waits_for_turn);
 /// Answers an RTS: its data goes to the operation's buffer (a posted receive's, or one allocated for an active
 /// message).
 void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts);

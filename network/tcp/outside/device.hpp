@@ -50,6 +50,7 @@ class device final : public outside_device, public bundling_device {
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
   void unpark() override { wake_.set(); }
   network::attention attention_of(int) override { return attention::needed; }
+  bool rma_waits_for(int) const override { return true; }
   bool flushed() override;
   bool flush_if_unpolled() override;
 
