@@ -15,7 +15,7 @@ void signal_target(device& d, const Args& a) {
   send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
 }
 
-/// Returns whether a put or get has a deadline, and the network can't end it without the peer: then it goes by messages.
+/// Returns whether a put or get has a deadline, and the network can't end it without the peer.
 template <class Args>
 bool ends_in_time_by_messages(const device& d, const Args& a) {
   return LCI_UNLIKELY(a.operation != nullptr) && has_timer(a.deadline) && d.net->rma_waits_for(a.rank);
