@@ -38,10 +38,11 @@ bool ended = false;
   std::exit(1);
 }
 
-/// Calls f(), which returns whether it has succeeded, more often than the twelve faults in a row that a plan makes.
+/// Calls f(), which returns whether it has succeeded, more often than the thirty allocations in a row that a plan makes
+/// fail (`PART~30`).
 template <class F>
 void insist(const char* what, F f) {
-  for (int i = 0; i < 16; ++i)
+  for (int i = 0; i < 40; ++i)
     if (f()) return;
   give_up("%s: fails for ever", what);
 }
