@@ -201,6 +201,9 @@ class device {
   /// Returns whether a put to that peer, or a get from it, stays outstanding until the peer polls. Until then the
   /// network uses the program's memory, so the core sends those with a deadline as messages instead. Thread-safe.
   virtual bool rma_waits_for(int peer) const { return (void)peer, false; }
+  /// Returns whether a put with net_op::ordered to that peer places its data only after the core there has handled all
+  /// messages that were posted before it. If not, ordered puts can't go as messages. Thread-safe.
+  virtual bool ordered_puts_follow_messages(int peer) const { return (void)peer, false; }
 
   /// What the process of `peer` is doing now, as far as this network can tell. The core asks before a large transfer
   /// from `peer`, which both processes could copy. Thread-safe.

@@ -21,6 +21,7 @@ class with_outside_device final : public network::device {
   errorcode_t post(const net_op& op) override { return way_to(op.peer).post(op); }
   size_t max_inject_to(int peer) const override { return way_to(peer).max_inject_to(peer); }
   bool rma_waits_for(int peer) const override { return way_to(peer).rma_waits_for(peer); }
+  bool ordered_puts_follow_messages(int peer) const override { return way_to(peer).ordered_puts_follow_messages(peer); }
   errorcode_t post_pieces(verb kind, int peer, const piece* pieces, size_t n) override {
     return way_to(peer).post_pieces(kind, peer, pieces, n);
   }

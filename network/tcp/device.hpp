@@ -47,6 +47,7 @@ class device final : public remote_device, public bundling_device, public connec
   void make_read_only(const registration& r) override { regions_.make_read_only(r.rkey); }
   network::attention attention_of(int) override { return attention::needed; }
   bool rma_waits_for(int peer) const override { return peer != own_rank_; }
+  bool ordered_puts_follow_messages(int) const override { return true; }  // one connection carries both
   bool has_met(int peer) override {
     const connection* const c = link_if_any(peer);
     return c != nullptr && !c->never_met.load(std::memory_order_relaxed);

@@ -36,8 +36,13 @@ std::vector<some_put> puts_of(size_t largest) {
   return all;
 }
 
+/// How puts are posted. `deadlines`: every second one has a deadline, so it goes as messages over some networks.
+struct way_to_post {
+  bool with_retry, deadlines = false;
+};
+
 template <class Post>
-void post_all(rank_env& env, const window& w, lci::comp_t counter, bool with_retry, const std::vector<some_put>& puts,
+void post_all(rank_env& env, const window& w, lci::comp_t counter, way_to_post how, const std::vector<some_put>& puts,
               std::deque<std::vector<char>>& sources, Post&& each) {
   int number = 0;
   for (const some_put& p : puts) {
@@ -48,7 +53,8 @@ void post_all(rank_env& env, const window& w, lci::comp_t counter, bool with_ret
       return lci::post_put_x(env.right(), sources.back().data(), p.size(), counter, p.at, w.of(env.right()))
           .remote_layout(p.is_strided() ? &layout : nullptr)
           .allow_done(false)
-          .allow_retry(with_retry)
+          .allow_retry(how.with_retry)
+          .deadline(how.deadlines && number % 2 == 0 ? 1000 : -1)
           .ordered(true)
           .runtime(env.rt)();
     }));
@@ -58,10 +64,10 @@ void post_all(rank_env& env, const window& w, lci::comp_t counter, bool with_ret
 }  // namespace
 
 TEST_CASE("a message finds the data of all ordered puts before it, of which the last ones win", "[rma]") {
-  const bool with_retry = GENERATE(true, false);
-  INFO("retry allowed: " << with_retry);
+  const bool with_retry = GENERATE(true, false), deadlines = GENERATE(false, true);
+  INFO("retry allowed: " << with_retry << ", deadlines: " << deadlines);
   on_ranks(
-      [with_retry](rank_env& env) {
+      [=](rank_env& env) {
         window w(env, 400'000);
         if (!env.device.get_attr_ordered_puts()) {  // what then holds is the subject of the next test
           EXPECT(over_libfabric() || !lci::get_default_net_context_x().runtime(env.rt)().get_attr_support_putimm());
@@ -82,7 +88,8 @@ TEST_CASE("a message finds the data of all ordered puts before it, of which the 
                 std::memset(expected.data() + puts[i].at + r * puts[i].pitch,
                             static_cast<char>(env.left() * 40 + static_cast<int>(i) + 1), puts[i].row);
             std::deque<std::vector<char>> sources;
-            post_all(env, w, counter, with_retry, puts, sources, [&](lci::status_t s) { posted += s.is_posted(); });
+            post_all(env, w, counter, {with_retry, deadlines}, puts, sources,
+                     [&](lci::status_t s) { posted += s.is_posted(); });
             const auto out = message(message_size, 1);
             auto sync = lci::alloc_sync_x().runtime(env.rt)();
             const auto s = env.post([&] {

@@ -24,6 +24,7 @@ class observed_network final : public network::device {
 
   size_t max_inject_to(int peer) const override { return behind_->max_inject_to(peer); }
   bool rma_waits_for(int peer) const override { return behind_->rma_waits_for(peer); }
+  bool ordered_puts_follow_messages(int peer) const override { return behind_->ordered_puts_follow_messages(peer); }
   errorcode_t post_pieces(network::verb kind, int peer, const network::piece* pieces, size_t n) override {
     return behind_->post_pieces(kind, peer, pieces, n);
   }

@@ -15,10 +15,12 @@ void signal_target(device& d, const Args& a) {
   send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
 }
 
-/// Returns whether a put or get has a deadline, and the network can't end it without the peer.
+/// Returns whether a put or get has a deadline, and the network can't end it without the peer: then it is sent as
+/// messages, unless later ordered puts could overtake these.
 template <class Args>
 bool ends_in_time_by_messages(const device& d, const Args& a) {
-  return LCI_UNLIKELY(a.operation != nullptr) && has_timer(a.deadline) && d.net->rma_waits_for(a.rank);
+  return LCI_UNLIKELY(a.operation != nullptr) && has_timer(a.deadline) && d.net->rma_waits_for(a.rank) &&
+         (!is_ordered(a) || d.net->ordered_puts_follow_messages(a.rank));
 }
 
 LCI_COLD void reject_ordered() {

@@ -51,6 +51,7 @@ class device final : public outside_device, public bundling_device {
   void unpark() override { wake_.set(); }
   network::attention attention_of(int) override { return attention::needed; }
   bool rma_waits_for(int) const override { return true; }
+  bool ordered_puts_follow_messages(int) const override { return true; }  // one link carries both
   bool flushed() override;
   bool flush_if_unpolled() override;
 
