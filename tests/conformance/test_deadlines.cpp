@@ -282,3 +282,41 @@ TEST_CASE("puts, gets and sends end at their deadlines although their target mak
     lci::free_comp_x(&in).runtime(env.rt)();
   });
 }
+
+TEST_CASE("layouts whose deadlines pass while their pieces are posted end once, without bytes", "[cancel][threads]") {
+  on_ranks([](rank_env& env) {
+    constexpr size_t rows = 500, row = 16;
+    std::vector<char> buffer(rows * row);
+    window w(env, 2 * buffer.size());
+    const std::array<size_t, 2> counts = {row, rows}, strides = {2 * row};
+    const lci::layout_t some = lci::layout_t::strided(counts.data(), strides.data(), 1);
+    end_queue ends(env);
+    // Deadlines pass in this thread while the other one posts pieces.
+    std::jthread other([&](const std::stop_token& over) {
+      while (!over.stop_requested()) (void)lci::progress_x().runtime(env.rt)();
+    });
+    for (int i = 0; i < 100; ++i) {
+      const bool puts = i % 2 == 0;
+      const auto key = w.of(env.right());
+      const double seconds = i % 4 < 2 ? 0 : 0.0001;
+      lci::status_t s = env.post([&] {
+        return puts ? lci::post_put_x(env.right(), buffer.data(), buffer.size(), ends.comp(), 0, key)
+                          .remote_layout(&some)
+                          .deadline(seconds)
+                          .runtime(env.rt)()
+                    : lci::post_get_x(env.right(), buffer.data(), buffer.size(), ends.comp(), 0, key)
+                          .remote_layout(&some)
+                          .deadline(seconds)
+                          .runtime(env.rt)();
+      });
+      if (s.is_posted()) s = ends.next();
+      EXPECT(s.is_done() || s.error == errorcode_t::timed_out);
+      EXPECT_EQ(s.size, s.is_done() ? buffer.size() : size_t{0});
+    }
+    other.request_stop();
+    other.join();
+    EXPECT(ends.empty());
+    (void)lci::post_flush_x(env.right(), lci::COMP_NULL).runtime(env.rt)();
+    env.barrier();
+  });
+}

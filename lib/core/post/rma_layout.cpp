@@ -132,7 +132,12 @@ class layout_transfer final : public dependent, private deferred_task {
   /// True if the transfer has ended: then the caller still owns it. False: it ends and deletes itself.
   bool start() {
     if (LCI_UNLIKELY(largest_ != 0 && !device_.backlog.empty())) return wait_for_turn();
-    return post_pieces(false) && release_piece();
+    if (!post_pieces(false) || !release_piece()) return false;
+    if (LCI_LIKELY(!is_late_.load(std::memory_order_relaxed))) return true;
+    // The deadline of a piece has passed within the post. This is no failure that a post throws, so progress() ends it.
+    pieces_.store(1, std::memory_order_relaxed);
+    run_later();
+    return false;
   }
   bool failed() const { return failed_.load(std::memory_order_relaxed) != failure::none; }
   /// Signals the target, if that was asked for and nothing failed.
@@ -166,6 +171,10 @@ class layout_transfer final : public dependent, private deferred_task {
   status_t post_piece_in_time(Args& a) {
     a.deadline = static_cast<double>(std::max<int64_t>(latest_ - timers::now(), 0)) / 1e9;
     return with_name(a, [&] { return post_piece(a, false); });
+  }
+  void run_later() {
+    device_.lifetime.begin_task();
+    device_.rt.deferred.push(this);
   }
   static bool run(deferred_task* self) {
     auto* t = static_cast<layout_transfer*>(self);
@@ -231,8 +240,7 @@ class layout_transfer final : public dependent, private deferred_task {
       if (status.is_retry()) {
         if (in_turn) return false;
         if (largest_ != 0) return wait_for_turn();
-        device_.lifetime.begin_task();
-        device_.rt.deferred.push(this);
+        run_later();
         return false;
       }
       from_.advance(n);
@@ -255,6 +263,7 @@ class layout_transfer final : public dependent, private deferred_task {
       status_.error = device_.lifetime.closing()                 ? errorcode_t::cancelled
                       : is_late_.load(std::memory_order_relaxed) ? errorcode_t::timed_out
                                                                  : error_of(failed_.load(std::memory_order_relaxed));
+    if (status_.error == errorcode_t::cancelled || status_.error == errorcode_t::timed_out) status_.size = 0;
     user_->signal(status_);
   }
 
