@@ -78,7 +78,7 @@ void v1::end_device(world& w, LCI_device_t device) {
     for (LCI_endpoint_t endpoint : device->endpoints) {
       if (endpoint == nullptr) continue;
       w.ports.remove(endpoint);
-      endpoint->issued.await_deliveries();
+      endpoint->issued.end_deliveries();
       --w.n_endpoints;
       record_freed(endpoint);
       delete endpoint;
@@ -136,7 +136,7 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
 
 void v1::end_endpoint(world& w, LCI_endpoint_t endpoint) {
   w.ports.remove(endpoint);
-  endpoint->issued.await_deliveries();
+  endpoint->issued.end_deliveries();
   record_freed(endpoint);
   std::lock_guard guard(w.mutex);
   endpoint->device->endpoints[endpoint->id % max_endpoints_of_device] = nullptr;

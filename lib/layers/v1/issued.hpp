@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include <sched.h>
 
@@ -19,7 +20,8 @@ namespace v1 {
 ///
 /// An operation ends after its completion was delivered: who has waited for a fence finds each completion. But who has
 /// got the last completion may free the endpoint at once. So the completions that are being delivered are counted, too,
-/// and the endpoint waits for their end before it is freed.
+/// and the endpoint waits for their end before it is freed, except for those of the thread that frees it: their handlers
+/// are the callers.
 ///
 /// All accesses are sequentially consistent (A1): an operation that began before a fence was counted before the fence
 /// read the period, so each thread that begins a later period sees it counted.
@@ -33,11 +35,31 @@ class issued_operations {
   }
   /// The operation was not posted after all.
   void withdraw(uint8_t period) { counts_[period].fetch_sub(1, std::memory_order_seq_cst); }  // A1
-  /// The completion of the operation will be delivered now. end() follows.
-  void begin_delivery(uint8_t period) { counts_[period].fetch_add(delivery, std::memory_order_seq_cst); }  // A1
-  /// The operation has ended. A thread whose fence has waited for it sees what it has written. The caller no longer
-  /// uses this object.
-  void end(uint8_t period) { counts_[period].fetch_sub(delivery + 1, std::memory_order_seq_cst); }  // A1
+  /// Delivers the completion of an operation of `of`; null: of none. The operation ends with this object. A thread whose
+  /// fence has waited for it sees what it has written.
+  class delivering {
+   public:
+    delivering(issued_operations* of, uint8_t period) : of_(of), period_(period) {
+      if (of_ == nullptr) return;
+      outer_ = std::exchange(innermost_, this);
+      of_->counts_[period_].fetch_add(delivery, std::memory_order_seq_cst);  // A1
+    }
+    ~delivering() {
+      if (of_ == nullptr) return;
+      innermost_ = outer_;
+      of_->counts_[period_].fetch_sub(delivery + 1, std::memory_order_seq_cst);  // A1
+    }
+    delivering(const delivering&) = delete;
+    delivering& operator=(const delivering&) = delete;
+
+   private:
+    friend class issued_operations;
+    // Of the objects of this thread, which are nested, the one that was constructed last.
+    inline static constinit thread_local delivering* innermost_ __attribute__((tls_model("initial-exec"))) = nullptr;
+    issued_operations* of_;        // null: does nothing
+    delivering* outer_ = nullptr;  // the next one of this thread
+    const uint8_t period_;
+  };
 
   /// Returns true if there are operations whose completion is not even being delivered.
   bool has_any() const {
@@ -47,8 +69,18 @@ class issued_operations {
     }
     return false;
   }
-  /// Waits until no other thread is between begin_delivery() and end().
-  void await_deliveries() const {
+  /// Called before the endpoint is freed. Ends the deliveries of this thread, and waits for those of others.
+  void end_deliveries() {
+    for (delivering** at = &delivering::innermost_; *at != nullptr;) {
+      delivering& d = **at;
+      if (d.of_ != this) {
+        at = &d.outer_;
+        continue;
+      }
+      *at = d.outer_;
+      counts_[d.period_].fetch_sub(delivery + 1, std::memory_order_seq_cst);  // A1
+      d.of_ = nullptr;  // the object remains, and does nothing more
+    }
     for (const auto& count : counts_)
       while (count.load(std::memory_order_seq_cst) >= delivery) sched_yield();  // A1
   }

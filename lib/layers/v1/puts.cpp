@@ -169,6 +169,7 @@ LCI_error_t LCI_putla(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI_comp_t comple
     r->request.type = LCI_LONG;
     r->request.data.lbuffer = buffer;
     const owned_buffer owned(*ep, buffer.address, buffer.length);
+    const unsigned id = ep->id;  // read now: a handler may free the endpoint within the post
     const LCI_error_t code = post_issued(r, [&] {
       // A small message would be complete before the target has allocated its buffer.
       return lci::post_am_x(rank, buffer.address, buffer.length, lci::comp_t(r), ep->ports->memory)
@@ -178,7 +179,7 @@ LCI_error_t LCI_putla(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI_comp_t comple
           .comp_semantic(lci::comp_semantic_t::remote)
           .tag(core_tag)();
     });
-    if (code == LCI_OK) count_sent(ep->id);
+    if (code == LCI_OK) count_sent(id);
     return code;
   });
 }

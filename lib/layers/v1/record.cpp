@@ -108,9 +108,8 @@ void record::signal(lci::status_t s) {
 void record::signal_otherwise(lci::status_t s) {
   thread_state& mine = my_state();
   request.flag = flag_of(s);
-  if (is_issued()) {
-    endpoint->issued.begin_delivery(period);
-  } else {
+  const issued_operations::delivering delivers(is_issued() ? &endpoint->issued : nullptr, period);
+  if (!is_issued()) {
     request.rank = s.rank;
     end_checked_receive(*endpoint);
     if (what == role::short_receive || what == role::checked_short_receive) {
@@ -126,8 +125,8 @@ void record::signal_otherwise(lci::status_t s) {
       request.data.lbuffer.length = s.size;
     }
   }
-  // Ends the operation and frees the record, also if a handler throws. After the delivery: who has waited for a fence
-  // finds the completion. A receive must not use the endpoint then, which whoever gets the completion may free.
+  // Counts the message and frees the record, also if a handler throws. After the delivery: who has waited for a fence
+  // finds the completion. It must not use the endpoint, which whoever gets the completion may free.
   struct ending {
     record* r;
     thread_state& mine;
@@ -136,7 +135,6 @@ void record::signal_otherwise(lci::status_t s) {
       // A target that is not signalled does not count the message either.
       if (!r->is_issued() || (LCI_UNLIKELY(r->request.flag != LCI_OK) && r->what == role::notifying))
         lci::increment_own_release(mine.of_id[id].delivered);
-      if (r->is_issued()) r->endpoint->issued.end(r->period);
       give_back(r, mine);
     }
   } const guard{this, mine, endpoint->id};

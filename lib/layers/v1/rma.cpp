@@ -48,6 +48,7 @@ LCI_ALWAYS_INLINE inline LCI_error_t post_transfer(LCI_endpoint_t ep, const LCI_
                           completion_of(local_completion), rank, tag, user_context);
   r->request.type = LCI_LONG;
   r->request.data.lbuffer = local;
+  const unsigned id = ep->id;  // read now: a handler may free the endpoint within the post
   const LCI_error_t code = post_issued(r, [&] {
     return make(lci::comp_t(r), there)
         .device(ep->core)
@@ -55,7 +56,7 @@ LCI_ALWAYS_INLINE inline LCI_error_t post_transfer(LCI_endpoint_t ep, const LCI_
         .remote_comp(notify)
         .tag(core_tag)();
   });
-  if (code == LCI_OK && notify != 0) count_sent(ep->id);
+  if (code == LCI_OK && notify != 0) count_sent(id);
   return code;
 }
 

@@ -137,6 +137,7 @@ LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
     r->request.type = LCI_LONG;
     r->request.data.lbuffer = buffer;
     const owned_buffer owned(*ep, buffer.address, buffer.length);
+    const unsigned id = ep->id;  // read now: a handler may free the endpoint within the post
     const LCI_error_t code = post_issued(r, [&] {
       return lci::post_send_x(rank, buffer.address, buffer.length, core_tag, lci::comp_t(r))
           .device(device_of(*ep))
@@ -144,7 +145,7 @@ LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
           .layout(owned.layout())
           .matching_policy(ep->policy)();
     });
-    if (code == LCI_OK) count_sent(ep->id);
+    if (code == LCI_OK) count_sent(id);
     return code;
   });
 }

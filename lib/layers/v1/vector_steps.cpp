@@ -87,12 +87,7 @@ void issued_vector::finish(bool good) {
   const LCI_request_t ended = request_;
   comp& to = to_;
   // Ends the operation after the delivery, so that who has waited for a fence finds the completion.
-  struct ending {
-    issued_operations& issued;
-    const uint8_t period;
-    ~ending() { issued.end(period); }
-  } const guard{ep.issued, period_};
-  ep.issued.begin_delivery(period_);
+  const issued_operations::delivering delivers(&ep.issued, period_);
   delete this;
   to.deliver(ended);
 }

@@ -70,6 +70,7 @@ LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_he
     throw;
   }
   v.release();
+  const unsigned id = ep.id;  // read now: another thread may deliver the completion, whose handler frees the endpoint
   lci::status_t status;
   try {
     status = post(packet);
@@ -82,7 +83,7 @@ LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_he
     return refused();
   }
   packet.taken();
-  count_sent(ep.id);
+  count_sent(id);
   return LCI_OK;
 }
 

@@ -43,6 +43,11 @@ static void on_fault(int number, siginfo_t* info, void* context) {
   mprotect(page, page_size, PROT_READ | PROT_WRITE);
 }
 
+static void free_endpoint(LCI_request_t r) {
+  CHECK(LCI_endpoint_free((LCI_endpoint_t*)r.user_context) == LCI_OK);
+  atomic_fetch_add(&ended, 1);
+}
+
 static LCI_lbuffer_t long_buffer(void* address) {
   LCI_lbuffer_t b;
   b.segment = LCI_SEGMENT_ALL;
@@ -171,6 +176,24 @@ int main(void) {
   }
   atomic_store(&stops, 1);
   pthread_join(thread, NULL);
+  /* So may the handler of that completion, which the post may call. */
+  for (i = 0; i < 10; ++i) {
+    static LCI_comp_t freeing;
+    LCI_endpoint_t one;
+    LCI_lbuffer_t b = long_buffer(LCI_RANK == source ? from : into);
+    LCI_request_t r;
+    atomic_store(&ended, 0);
+    if (i == 0) CHECK(LCI_handler_create(LCI_UR_DEVICE, free_endpoint, &freeing) == LCI_OK);
+    CHECK(LCI_endpoint_init(&one, LCI_UR_DEVICE, NULL) == LCI_OK);
+    if (LCI_RANK == source && i % 2 == 0) POST(LCI_sendl(one, b, target, 1, freeing, &one));
+    if (LCI_RANK == source && i % 2 == 1) POST(LCI_sendv(one, iovec(&b), target, 1, freeing, &one));
+    CHECK(LCI_barrier() == LCI_OK);
+    if (LCI_RANK == target && i % 2 == 0) POST(LCI_recvl(one, b, source, 1, received, NULL));
+    if (LCI_RANK == target && i % 2 == 1) POST(LCI_recvv(one, iovec(&b), source, 1, received, NULL));
+    while (LCI_RANK == source && atomic_load(&ended) == 0) LCI_progress(LCI_UR_DEVICE);
+    while (LCI_RANK == target && LCI_queue_pop(received, &r) != LCI_OK) LCI_progress(LCI_UR_DEVICE);
+    if (LCI_RANK != source) CHECK(LCI_endpoint_free(&one) == LCI_OK);
+  }
   CHECK(LCI_endpoint_free(&ep) == LCI_OK);
   CHECK(LCI_finalize() == LCI_OK);
   return conclude("deliveries");

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -11,8 +12,7 @@
 
 namespace {
 void end(v1::issued_operations& operations, uint8_t period) {
-  operations.begin_delivery(period);
-  operations.end(period);
+  const v1::issued_operations::delivering ends_here(&operations, period);
 }
 }  // namespace
 
@@ -102,19 +102,39 @@ TEST_CASE("an operation ends after its completion was delivered", "[issued]") {
   v1::issued_operations operations;
   const uint8_t period = operations.begin();
   v1::issued_operations::fence fence(operations);
-  operations.begin_delivery(period);
-  CHECK_FALSE(operations.has_any());  // so that the endpoint may be freed
-  CHECK_FALSE(fence.is_passed());
-  std::atomic<bool> ended{false};
+  std::atomic<bool> begun{false}, may_end{false}, ended{false};
   std::thread delivering([&] {
+    const v1::issued_operations::delivering now(&operations, period);
+    begun = true;
+    while (!may_end) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ended = true;
-    operations.end(period);
   });
-  operations.await_deliveries();
+  while (!begun) std::this_thread::yield();
+  CHECK_FALSE(operations.has_any());  // so that the endpoint may be freed
+  CHECK_FALSE(fence.is_passed());
+  may_end = true;
+  operations.end_deliveries();
   CHECK(ended);
   CHECK(fence.is_passed());
   delivering.join();
   operations.withdraw(operations.begin());
   CHECK_FALSE(operations.has_any());
+}
+
+TEST_CASE("a completion's handler may free the endpoint", "[issued]") {
+  using delivering = v1::issued_operations::delivering;
+  auto operations = std::make_unique<v1::issued_operations>();
+  v1::issued_operations others;
+  const uint8_t of_others = others.begin();
+  {
+    const delivering outer(operations.get(), operations->begin()), between(&others, of_others),
+        inner(operations.get(), operations->begin()), none(nullptr, 0);
+    operations->end_deliveries();
+    CHECK(v1::issued_operations::fence(*operations).is_passed());
+    operations.reset();
+    CHECK_FALSE(v1::issued_operations::fence(others).is_passed());
+  }
+  CHECK(v1::issued_operations::fence(others).is_passed());
+  CHECK_FALSE(others.has_any());
 }
