@@ -12,6 +12,7 @@
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
+#include "network/common/errno_text.hpp"
 
 namespace lci::network {
 
@@ -87,7 +88,7 @@ liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_addre
     events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
     // A rank that can't listen makes an empty offer, by which its peers know that they can't watch it.
     if (listener_.get() < 0 || events_.get() < 0 || !add(events_.get(), listener_.get(), listener_mark)) {
-      log_warning(std::string("ranks can't monitor this one: ") + std::strerror(errno) + "; failures may go unnoticed");
+      log_warning("ranks can't monitor this one: " + errno_text(errno) + "; failures may go unnoticed");
       listener_ = {};
     }
   }

@@ -9,11 +9,11 @@ namespace lci::network::ofi {
 
 namespace {
 
-/// For an error message: the provider of the rank that has offered this, if that rank uses libfabric at all.
+/// For an error message: the provider of the rank that has offered this; empty if that rank does not use libfabric.
 std::string provider_in(const std::string& offered) {
   const std::string name = offered.substr(0, std::min<size_t>(offered.find('\0'), 64));
   const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
-  return plain ? name : "another network";
+  return plain ? name : "";
 }
 
 }  // namespace
@@ -45,10 +45,13 @@ void device::settle(acquaintance how) {
 
 size_t device::take_address(int rank, const std::string& offered) {
   const std::string kind = provider_.name() + '\0';
-  if (offered.compare(0, kind.size(), kind) != 0)
-    throw bootstrap_error("ofi: rank " + std::to_string(rank) + " uses " + provider_in(offered) + ", but rank " +
-                          std::to_string(context_.rank()) + " " + provider_.name() +
-                          "; set LCI_ATTR_OFI_PROVIDER_NAME for all");
+  if (offered.compare(0, kind.size(), kind) != 0) {
+    const std::string theirs = provider_in(offered);
+    throw bootstrap_error("ofi: rank " + std::to_string(rank) + " uses " +
+                          (theirs.empty() ? "another network" : theirs) + ", but rank " +
+                          std::to_string(context_.rank()) + " " + provider_.name() + "; all ranks need the same " +
+                          (theirs.empty() ? "LCI_ATTR_BACKEND" : "LCI_ATTR_OFI_PROVIDER_NAME"));
+  }
   uint64_t longest = 0;
   fi_addr_t address = FI_ADDR_NOTAVAIL;
   const bool whole = offered.size() > kind.size() + sizeof longest;

@@ -63,8 +63,9 @@ void device::suspect_unreachable(int rank, int error) {
   peer& p = peers_[static_cast<size_t>(rank)];
   if (is_gone(rank)) return;
   p.suspected.store(true, std::memory_order_relaxed);
-  suspect(p.why_suspected, rank,
-          text_if_memory([error] { return "sending: " + error_text(error) + " (" + std::to_string(error) + ")"; }));
+  suspect(p.why_suspected, rank, text_if_memory([error] {
+            return "sending: " + error_text(error) + " (" + std::to_string(error) + ")" + limit_to_raise(error);
+          }));
 }
 
 void device::fail_later(request& r) {

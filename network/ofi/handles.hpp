@@ -37,12 +37,15 @@ using owned_info = std::unique_ptr<fi_info, free_info>;
 
 inline std::string error_text(int error) { return library::get().strerror(error); }
 
+/// What to raise against an error, to be appended to its text; empty if no limit is its reason.
+inline const char* limit_to_raise(int error) { return error == FI_EMFILE ? "; raise `ulimit -n`" : ""; }
+
 /// Throws resource_error if a call failed. `what`: the call and its argument.
 inline void check(ssize_t result, const std::string& what) {
   if (result >= 0) return;
   const auto error = static_cast<int>(-result);
-  throw resource_error("ofi: " + what + ": " + error_text(error) + " (" + std::to_string(error) +
-                       "); FI_LOG_LEVEL=warn makes libfabric say more");
+  throw resource_error("ofi: " + what + ": " + error_text(error) + " (" + std::to_string(error) + ")" +
+                       limit_to_raise(error) + "; FI_LOG_LEVEL=warn makes libfabric say more");
 }
 
 /// An endpoint and what it needs, in the order in which libfabric requires them to be opened.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lci/errors.hpp"
+#include "network/common/errno_text.hpp"
 #include "network/shm/limits.hpp"
 
 namespace lci::network::shm {
@@ -45,9 +46,11 @@ mapping& mapping::operator=(mapping&& other) noexcept {
 
 memory_file::memory_file(const char* name, size_t size, const char* attribute)
     : fd_(memfd_create(name, MFD_CLOEXEC)), size_(size), attribute_(attribute) {
-  if (fd_ < 0)
-    throw resource_error("shm: memfd_create failed: " + std::string(std::strerror(errno)) +
-                         "; the kernel must be Linux 3.17 or later");
+  if (fd_ < 0) {
+    const int error = errno;
+    throw resource_error("shm: memfd_create failed: " + errno_text(error) +
+                         (error == ENOSYS ? "; the kernel must be Linux 3.17 or later" : ""));
+  }
   if (size > largest_file()) {
     close();
     throw resource_error("shm: shared memory of " + std::to_string(size) +

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "lci/errors.hpp"
+#include "network/common/errno_text.hpp"
 
 namespace lci::network::shm {
 
@@ -83,7 +84,7 @@ uint64_t find_process_space() {
     // If there is no such file, or no process may read it, the ids are equal all the same. But if only this process
     // can't read it now, its id would differ, and its peers would look for a network between hosts.
     if (access(boot_id, R_OK) == 0)
-      throw resource_error(std::string("shm: can't read ") + boot_id + ": " + std::strerror(error) +
+      throw resource_error(std::string("shm: can't read ") + boot_id + ": " + errno_text(error) +
                            "; it must be readable by all ranks of a host, or by none");
     boot[0] = 0;
   }

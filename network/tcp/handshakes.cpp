@@ -13,6 +13,7 @@
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
+#include "network/common/errno_text.hpp"
 
 namespace lci::network::sockets {
 
@@ -54,11 +55,6 @@ bool send_text(int fd, const std::string& text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(text.size());
 }
 
-std::string text_of_error(int error) {
-  const std::string text = std::strerror(error);
-  return error == EMFILE || error == ENFILE ? text + "; raise `ulimit -n`" : text;
-}
-
 }  // namespace
 
 handshakes::handshakes(connection_owner& owner, int own_rank, int n_ranks, const sockaddr_storage& at, int events,
@@ -69,10 +65,10 @@ handshakes::handshakes(connection_owner& owner, int own_rank, int n_ranks, const
   own_.answer = new_secret();
   listener_ = listen_at(own_.address, std::clamp(n_ranks, 16, 4096));
   if (listener_.get() < 0)
-    throw resource_error("tcp: can't listen at " + text_of(at) + ": " + text_of_error(errno) +
+    throw resource_error("tcp: can't listen at " + text_of(at) + ": " + errno_text(errno) +
                          "; LCI_ATTR_DEVICE_NAME names another interface");
   if (!watch(listener_.get(), EPOLLIN, listener_mark, EPOLL_CTL_ADD))
-    throw resource_error("tcp: can't wait for peers to connect: " + text_of_error(errno) +
+    throw resource_error("tcp: can't wait for peers to connect: " + errno_text(errno) +
                          "; raise /proc/sys/fs/epoll/max_user_watches");
 }
 
@@ -108,10 +104,9 @@ void handshakes::try_to_connect(int rank) {
 }
 
 void handshakes::try_later(int rank, int error) {
-  if (error == ECONNREFUSED) return give_up_closed(rank, text_of_error(error));
-  if (!lacks_resources(error) && (!may_pass(error) || timeout_.count() == 0))
-    return give_up(rank, text_of_error(error));
-  schedule(attempts_[rank], text_of_error(error));
+  if (error == ECONNREFUSED) return give_up_closed(rank, errno_text(error));
+  if (!lacks_resources(error) && (!may_pass(error) || timeout_.count() == 0)) return give_up(rank, errno_text(error));
+  schedule(attempts_[rank], errno_text(error));
 }
 
 void handshakes::schedule(attempt& a, std::string trouble) {
@@ -178,7 +173,7 @@ void handshakes::pause_accepting(int error) {
   }
   epoll_ctl(events_, EPOLL_CTL_DEL, listener_.get(), nullptr);
   accept_again_ = clock::now() + pause_before_next_try;
-  if (!std::exchange(warned_, true)) log_warning("tcp: can't accept a peer's connection: " + text_of_error(error));
+  if (!std::exchange(warned_, true)) log_warning("tcp: can't accept a peer's connection: " + errno_text(error));
 }
 
 void handshakes::read_hello(int fd) {

@@ -10,6 +10,9 @@ import unittest
 
 from support import (HELPER, LCIRUN, PYTHON, LaunchTest, children, clean_environment, lcirun, run, wait_until)
 
+HELLO = os.environ['HELLO']
+WITH_OFI = os.environ['WITH_OFI'] == 'true'
+
 
 def infos(text):
     """The fields that each rank of HELPER prints on a line: rank=0 size=2 ..."""
@@ -114,6 +117,23 @@ class Ranks(LaunchTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         # The ranks get the limit that lcirun was started with.
         self.assertEqual({line.split()[1] for line in result.stdout.splitlines()}, {'64'})
+
+    def test_a_job_with_more_sockets_than_the_hard_limit_says_what_to_raise(self):
+        for limit in (5, 16):  # too few for lcirun itself, for its ranks
+            result = run('sh', '-c', f'ulimit -n {limit} && exec {LCIRUN} -n 16 true')
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn('Too many open files; raise `ulimit -n`', result.stderr)
+
+    def test_ranks_with_too_few_descriptors_say_what_to_raise(self):
+        networks = {'shm': (4, 5), 'tcp': (6, 8, 12, 14), **({'ofi': (8, 13, 18, 20)} if WITH_OFI else {})}
+        for network, limits in networks.items():
+            for limit in limits:
+                with self.subTest(network=network, limit=limit):
+                    result = lcirun('-n', 2, 'sh', '-c', f'ulimit -n {limit}; exec {HELLO}', LCI_ATTR_BACKEND=network)
+                    lines = [line for line in result.stderr.splitlines() if 'Too many open files' in line]
+                    self.assertTrue(result.returncode == 0 or lines, result.stderr)
+                    for line in lines:
+                        self.assertIn('raise `ulimit -n`', line)
 
     def test_ignored_signals_stay_ignored_and_none_is_blocked(self):
         code = ('import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, '

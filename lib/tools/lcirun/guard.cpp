@@ -46,7 +46,7 @@ sigset_t block_signals(original_state& original) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);  // not inherited
     code = work(original, guard);
   } catch (const std::exception& error) {
-    complain(error.what());
+    complain(text_of(error));
   }
   _exit(code);
 }

@@ -14,6 +14,7 @@
 #include "lib/tools/lcirun/local_host.hpp"
 #include "lib/tools/lcirun/processes.hpp"
 #include "lib/tools/lcirun/ranks_and_hosts.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 
 namespace lci::launcher {
 
@@ -75,7 +76,7 @@ int job::run() {
       on_time();
     }
   } catch (const std::exception& error) {
-    say(std::string("cannot run the job: ") + error.what());
+    say("cannot run the job: " + text_of(error));
     kill_descendants(5);
     return exit_failure;
   }

@@ -15,6 +15,7 @@
 #include "lib/tools/lcirun/options.hpp"
 #include "lib/tools/lcirun/processes.hpp"
 #include "lib/tools/lcirun/proxy.hpp"
+#include "lib/tools/lcirun/throw_errno.hpp"
 
 namespace {
 
@@ -100,7 +101,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    complain(error.what());
+    complain(lci::launcher::text_of(error));
     return lci::launcher::exit_failure;
   }
 }

@@ -204,7 +204,7 @@ int run_proxy(const original_state& original, int guard) {
     }
     return proxy(std::move(setup), socket, original, guard).run();
   } catch (const std::exception& error) {
-    complain("host " + (name.empty() ? "of a proxy" : name) + ": " + error.what());
+    complain("host " + (name.empty() ? "of a proxy" : name) + ": " + text_of(error));
     kill_descendants(5);
     return exit_failure;
   }
