@@ -1,6 +1,7 @@
 #include "lib/bootstrap/bootstrap.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
@@ -46,13 +47,16 @@ const bootstrap_kind& kind_named(const std::string& name, const std::string& var
     if (name == kind->name) return *kind;
     names += (names.empty() ? "" : ", ") + std::string(kind->name);
   }
+  if (variable == name_variable) names += ", " + std::string(no_launcher);
   throw option_error(variable + "=" + name + " is not a kind of bootstrap; there are " + names +
                      " (unset it to choose by the environment)");
 }
 
+int launched_size() { return std::max(claimed_size(), env_number("PMI_SIZE").value_or(1)); }
+
 /// Prevents that N processes silently become N jobs of one rank.
 void warn_of_one_rank(const std::string& list, bool names_file) {
-  const int n = std::max(claimed_size(), env_number("PMI_SIZE").value_or(1));
+  const int n = launched_size();
   std::string why;
   if (n > 1)
     why = " names no way to learn the rank but `local`, and a launcher has started " + std::to_string(n) + " ranks";
@@ -131,6 +135,16 @@ std::vector<const bootstrap_kind*> bootstraps_to_try(const std::string& name) {
 }
 
 double bootstrap_timeout() { return timeout; }
+
+void warn_of_separate_jobs(const std::string& backend) {
+  static std::atomic_flag warned = ATOMIC_FLAG_INIT;
+  const int n = launched_size();
+  if (n > 1 && !warned.test_and_set(std::memory_order_relaxed))
+    log_warning("backend " + backend +
+                " has all ranks of a job in one process: this process is a job of its own, although a "
+                "launcher has started " +
+                std::to_string(n) + "; another backend (LCI_ATTR_BACKEND) makes them one job");
+}
 
 std::vector<std::string> bootstrap::get_all(const std::string& prefix) {
   std::vector<std::string> all;

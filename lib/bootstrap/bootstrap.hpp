@@ -71,4 +71,8 @@ struct bootstrap_options {
 /// and ignores the options; but asking for another kind by name throws bootstrap_error.
 bootstrap& process_bootstrap(const bootstrap_options& options);
 
+/// For a backend whose ranks do not come from the launcher. Prints a warning, once, if a launcher has started this
+/// process as one of several.
+void warn_of_separate_jobs(const std::string& backend);
+
 }  // namespace lci::network

@@ -12,6 +12,8 @@ import unittest
 
 from support import HELPER, PATIENCE, LaunchTest, clean_environment, free_ports, lcirun, run, wait_until
 
+HELLO = os.environ['HELLO']
+
 
 class Started(LaunchTest):
     """Ranks that are started separately."""
@@ -103,6 +105,14 @@ class Lists(Started):
                 self.assertIn('has started 4 ranks: this process is a job of one rank', output)
         output = self.end(self.begin('info', LCT_PMI_BACKEND='local,pmi1', PMI_RANK=1, PMI_SIZE=4, PMI_FD=99))
         self.assertNotIn('a job of one rank', output)  # it was requested
+
+    def test_processes_of_a_launcher_that_simulate_their_ranks_are_reported(self):
+        warning = 'this process is a job of its own, although a launcher has started 2;'
+        result = lcirun('-n', 2, HELLO, LCI_ATTR_BACKEND='sim')
+        self.assertEqual((result.returncode, result.stderr.count(warning)), (0, 2), result.stderr)
+        for n, env in ((1, {}), (2, {'LCI_ATTR_BOOTSTRAP': 'none'})):
+            result = lcirun('-n', n, HELLO, LCI_ATTR_BACKEND='sim', **env)
+            self.assertEqual((result.returncode, result.stderr), (0, ''))
 
 
 class Pairs(Started):

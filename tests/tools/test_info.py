@@ -117,10 +117,11 @@ class Listing(unittest.TestCase):
                 self.assertTrue(any(note in b["note"] for b in listed), listed)
 
     def test_an_unknown_bootstrap_is_rejected(self):
-        for variable in ("LCI_ATTR_BOOTSTRAP", "LCT_PMI_BACKEND"):
+        for variable, last in (("LCI_ATTR_BOOTSTRAP", "local, none ("), ("LCT_PMI_BACKEND", "local (")):
             done = run(INFO, **{variable: "slurm"})
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn(f"{variable}=slurm is not a kind of bootstrap; there are mpi, pmi1", done.stderr)
+            self.assertIn(last, done.stderr)
 
 
 class Environment(unittest.TestCase):

@@ -42,6 +42,7 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
       no_packets(std::make_unique<packet_pool>(packet_pool::hollow{detail::default_packet_pool_attr().packet_size})) {
   const network::fabric& fabric = network::choose_fabric(net_attr);
   const auto own = attr.bootstrap == no_bootstrap ? fabric.own_lone_exchange : fabric.own_exchange;
+  if (own != nullptr && attr.bootstrap != no_bootstrap) network::warn_of_separate_jobs(fabric.name);
   exchange_ = own != nullptr ? own(net_attr) : bootstrap_exchange({attr.bootstrap, attr.bootstrap_timeout});
   rank_ = exchange_->rank();
   size_ = exchange_->size();
