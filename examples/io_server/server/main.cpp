@@ -2,8 +2,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <lci.hpp>
 #include <string>
 
@@ -59,7 +61,7 @@ int main(int argc, char** argv) {
       std::puts(address.c_str());
       std::fflush(stdout);
       if (!o.address_file.empty() && !write_address(o.address_file, address)) {
-        std::perror(o.address_file.c_str());
+        std::fprintf(stderr, "lci_iod: --address-file %s: %s\n", o.address_file.c_str(), std::strerror(errno));
         return 1;
       }
       server.run();

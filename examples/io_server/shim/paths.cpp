@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -38,6 +39,12 @@ std::string normal(const std::string& path) {
   return result;
 }
 
+/// Calls the C library's write(), since this library's functions need the settings.
+void warn(const std::string& text) {
+  const std::string line = "liblci_io_shim: " + text + "\n";
+  if (std::getenv("IOD_VERBOSE") != nullptr) (void)!IO_REAL(write)(STDERR_FILENO, line.data(), line.size());
+}
+
 settings read_settings() {
   settings s;
   const char* server = std::getenv("IOD_SERVER");
@@ -45,8 +52,19 @@ settings read_settings() {
   const char* timeout = std::getenv("IOD_TIMEOUT");
   if (server != nullptr) s.server = server;
   s.prefix = normal(prefix != nullptr ? prefix : "/remote");
-  if (s.prefix.empty() || s.prefix[0] != '/') s.server.clear();
-  if (timeout != nullptr && std::atof(timeout) > 0) s.timeout = std::atof(timeout);
+  if (s.prefix.empty() || s.prefix[0] != '/') {
+    if (!s.server.empty()) warn("IOD_PREFIX=" + std::string(prefix) + ": must name a folder; no path is remote");
+    s.server.clear();
+  }
+  if (timeout != nullptr && *timeout != '\0') {
+    char* end = nullptr;
+    const double seconds = std::strtod(timeout, &end);
+    if (end != timeout && *end == '\0' && std::isfinite(seconds) && seconds > 0) {
+      s.timeout = seconds;
+    } else if (!s.server.empty()) {
+      warn("IOD_TIMEOUT=" + std::string(timeout) + ": must be a number of seconds above 0; 60 is used");
+    }
+  }
   return s;
 }
 

@@ -21,6 +21,23 @@ class CallsWithoutOpenat2(Calls):
     options = ('--walk',)
 
 
+class Settings(ServedTest):
+    def said_by_ls(self, folder, expected, **environment):
+        done = self.start('ls', folder, environment=environment)
+        _, err = done.communicate(timeout=PATIENCE)
+        self.assertEqual(done.returncode, expected, err)
+        return err.decode()
+
+    def test_a_setting_that_can_not_be_used_is_reported(self):
+        for text in ('soon', '5s', '-1', 'nan'):
+            self.assertEqual(self.said_by_ls('/remote', 0, IOD_TIMEOUT=text), f'liblci_io_shim: IOD_TIMEOUT={text}: must '
+                             'be a number of seconds above 0; 60 is used\n')
+        self.assertIn('liblci_io_shim: IOD_PREFIX=/: must name a folder; no path is remote\n',
+                      self.said_by_ls('/remote', 2, IOD_PREFIX='/'))
+        self.assertEqual(self.said_by_ls('/remote', 0, IOD_TIMEOUT='5.5'), '')
+        self.assertEqual(self.said_by_ls('/remote', 0, IOD_TIMEOUT=''), '')
+
+
 class Programs(ServedTest):
     def test_dd_copies_to_the_server_and_back(self):
         for size, block in ((0, '512'), (100_000, '7'), (5_000_001, '4k'), (30_000_003, '1M'), (40_000_000, '20M')):

@@ -146,6 +146,11 @@ class CommandLine(unittest.TestCase):
         for option in ('root', '--listen', '--auth', '--key-file', '--threads', '--max-clients', '--address-file'):
             self.assertIn(option, done.stdout)
 
+    def test_an_address_file_that_can_not_be_written_is_named(self):
+        done = self.run_server('/tmp', '--address-file', '/nowhere/address')
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, 'lci_iod: --address-file /nowhere/address: No such file or directory\n'))
+
     def test_options_that_make_no_sense_are_refused(self):
         for arguments in ([], ['/nowhere'], ['/tmp', '--threads', '0'], ['/tmp', '--auth', 'magic'],
                           ['/tmp', '--auth', 'secret'], ['/tmp', '--listen', 'nonsense']):
