@@ -2,6 +2,10 @@
 // calls CCS_init and CCS_finalize, or creates a ccs::session. Errors are thrown as ccs::error.
 #pragma once
 
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "ccs.hpp needs C++17: compile with -std=c++17; ccs.h is the interface for C and for earlier C++"
+#endif
+
 #include <mutex>
 
 #include "ccs/objects.hpp"

@@ -2,6 +2,10 @@
 // program calls ARMCI_Init and ARMCI_Finalize, or has an armci::session. Errors are thrown as armci::error.
 #pragma once
 
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "armci.hpp needs C++17: compile with -std=c++17; armci.h is the interface for C and for earlier C++"
+#endif
+
 #include <memory>
 
 #include <armci_objects.hpp>

@@ -49,6 +49,17 @@ class PublicHeaders(unittest.TestCase):
                 with self.subTest(headers=some):
                     self.assertEqual(result.returncode, 0, result.stderr[:2000])
 
+    def test_headers_of_cpp17_begin_with_an_error_that_says_so(self):
+        generated = generated_include()
+        for name in ("lci.hpp", "ccs.hpp", "armci.hpp"):
+            result = subprocess.run(
+                ["g++", "-std=c++14", "-fsyntax-only", "-x", "c++", f"-I{tree.SOURCE}/include",
+                 f"-I{tree.SOURCE}/include/armci", f"-I{generated}", f"-I{generated}/armci", "-"],
+                input=f"#include <{name}>\n", capture_output=True, text=True)
+            self.assertNotEqual(result.returncode, 0)
+            first = next(line for line in result.stderr.splitlines() if "error" in line)
+            self.assertIn(f"{name} needs C++17: compile with -std=c++17", first)
+
     def test_with_gcc_as_cpp17(self):
         self.compile_headers("g++", "c++17", alone=True)
 
