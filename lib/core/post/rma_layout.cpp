@@ -116,7 +116,7 @@ class layout_transfer final : public dependent, private deferred_task {
     piece_.operation = nullptr;
     // Each piece ends in time, too, if that depends on the peer. Not those of an ordered put: the rest of an emulated
     // one would wait behind later posts.
-    if (has_timer(a.deadline) && largest_ == 0 && device_.net->rma_waits_for(a.rank))
+    if (has_timer(a.deadline) && largest_ == 0 && (!device_.limits.rma || device_.net->rma_waits_for(a.rank)))
       latest_ = timers::now() + static_cast<int64_t>(a.deadline * 1e9);
     piece_.deadline = -1;
     piece_.remote_comp = 0;
