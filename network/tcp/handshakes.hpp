@@ -114,6 +114,7 @@ class handshakes {
   std::unordered_map<int, attempt> attempts_;  // under mutex_, by rank
   clock::time_point accept_again_{};           // under mutex_; 0: connections are accepted
   bool warned_ = false;                        // under mutex_
+  bool warned_of_connecting_ = false;          // under mutex_
 };
 
 }  // namespace lci::network::sockets

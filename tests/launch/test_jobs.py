@@ -135,6 +135,13 @@ class Ranks(LaunchTest):
                     for line in lines:
                         self.assertIn('raise `ulimit -n`', line)
 
+    def test_a_rank_that_can_not_connect_for_want_of_descriptors_says_so(self):
+        for limit in range(11, 17):  # at some of these a rank can listen, but not connect to the other one
+            with self.subTest(limit=limit):
+                result = run('timeout', '-k', '1', '6', LCIRUN, '-n', '2', 'sh', '-c',
+                             f'ulimit -n {limit}; exec {HELLO}', LCI_ATTR_BACKEND='tcp')
+                self.assertTrue(result.returncode == 0 or 'raise `ulimit -n`' in result.stderr, result.stderr)
+
     def test_ignored_signals_stay_ignored_and_none_is_blocked(self):
         code = ('import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, '
                 'len(signal.pthread_sigmask(signal.SIG_BLOCK, [])))')
