@@ -82,7 +82,7 @@ class alignas(cache_line) in_lane {
   /// Number of slots consumed. Only a hint without lock.
   uint64_t consumed() const { return head_.load(std::memory_order_relaxed); }
   lane_header& shared() { return shared_; }
-  /// What it has written to lines of the byte ring.
+  /// Returns how often and for how many bytes this end has written to lines of the byte ring.
   const line_count& written() const { return written_; }
 
   /// Assigns the lane to another sender, which starts with empty rings. Under lock.

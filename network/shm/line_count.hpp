@@ -1,4 +1,5 @@
-// How often, and in how many bytes, one end of a lane has written or prefetched lines that it does not use yet.
+// Counts how often, and for how many bytes, a receiver has written to lines that it has read, or a sender has
+// prefetched lines for its next message.
 #pragma once
 
 #include <atomic>

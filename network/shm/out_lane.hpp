@@ -191,7 +191,7 @@ class alignas(cache_line) out_lane {
   lane_header& shared() { return *shared_; }
   const segment_view& segment() const { return segment_; }
   uint32_t index() const { return index_; }
-  /// What it has prefetched of the byte ring.
+  /// Returns how often and for how many bytes this end has prefetched lines of the byte ring.
   const line_count& fetched() const { return fetched_; }
   bool receiver_closed() const {
     return (shared_->closed.load(std::memory_order_acquire) & lane_header::receiver) != 0;

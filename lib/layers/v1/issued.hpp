@@ -18,10 +18,10 @@ namespace v1 {
 /// they began. A fence begins another period, so that the operations of the one before it only become fewer. There are
 /// at most two periods with operations, and two counters.
 ///
-/// An operation ends after its completion was delivered: who has waited for a fence finds each completion. But who has
-/// got the last completion may free the endpoint at once. So the completions that are being delivered are counted, too,
-/// and the endpoint waits for their end before it is freed, except for those of the thread that frees it: their handlers
-/// are the callers.
+/// An operation ends after its completion was delivered, so a thread that has waited for a fence finds each completion.
+/// But a thread that gets the last completion may free the endpoint at once. So the completions that are being
+/// delivered are counted, too. The endpoint waits for their end before it is freed, except for those that the freeing
+/// thread is delivering itself: their handlers are the callers.
 ///
 /// All accesses are sequentially consistent (A1): an operation that began before a fence was counted before the fence
 /// read the period, so each thread that begins a later period sees it counted.
@@ -35,8 +35,8 @@ class issued_operations {
   }
   /// The operation was not posted after all.
   void withdraw(uint8_t period) { counts_[period].fetch_sub(1, std::memory_order_seq_cst); }  // A1
-  /// Delivers the completion of an operation of `of`; null: of none. The operation ends with this object. A thread whose
-  /// fence has waited for it sees what it has written.
+  /// Delivers the completion of an operation of `of`; null: of none. The operation ends with this object. A thread
+  /// whose fence has waited for the operation sees what this thread has written before.
   class delivering {
    public:
     delivering(issued_operations* of, uint8_t period) : of_(of), period_(period) {

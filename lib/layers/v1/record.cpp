@@ -125,8 +125,9 @@ void record::signal_otherwise(lci::status_t s) {
       request.data.lbuffer.length = s.size;
     }
   }
-  // Counts the message and frees the record, also if a handler throws. After the delivery: who has waited for a fence
-  // finds the completion. It must not use the endpoint, which whoever gets the completion may free.
+  // Counts the message and frees the record, also if a handler throws. It does so after the delivery, so that a thread
+  // that has waited for a fence finds the completion. It must not use the endpoint, which the thread that gets the
+  // completion may free.
   struct ending {
     record* r;
     thread_state& mine;

@@ -40,8 +40,8 @@ thread_state& detail::adopt_state() {
   if (s != nullptr) {
     idle_states = s->next_idle;
   } else {
-    // Zeroed pages that are not touched before their endpoints are used. The thread may just deliver a message, which
-    // must not be lost, or have sent one.
+    // The system zeroes the pages when they are first used, which is when their endpoints are. The allocation is
+    // repeated, as the thread may be delivering a message, which must not be lost, or have sent one.
     s = lci::insist_on_memory([] {
       void* const zeros = std::calloc(1, sizeof(thread_state));
       if (zeros == nullptr) throw std::bad_alloc();

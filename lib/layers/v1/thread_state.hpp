@@ -64,8 +64,8 @@ inline message_counts& counts_at(thread_state& mine, uint32_t offset) {
 inline void count_sent(unsigned id) { lci::increment_own(my_state().of_id[id].sent); }
 inline void count_delivered(unsigned id) { lci::increment_own_release(my_state().of_id[id].delivered); }
 
-/// Counts a message as delivered when its delivery has ended, also by an exception: who has waited for a group fence
-/// finds the message.
+/// Counts a message as delivered when its delivery has ended, also by an exception. So a thread that has waited for a
+/// group fence finds the message.
 class delivery_count {
  public:
   explicit delivery_count(unsigned id) : counts_(my_state().of_id[id]) {}

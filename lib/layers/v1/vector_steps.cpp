@@ -86,7 +86,7 @@ void issued_vector::finish(bool good) {
   request_.flag = good ? LCI_OK : LCI_ERR_FATAL;
   const LCI_request_t ended = request_;
   comp& to = to_;
-  // Ends the operation after the delivery, so that who has waited for a fence finds the completion.
+  // Ends the operation after the delivery, so that a thread that has waited for a fence finds the completion.
   const issued_operations::delivering delivers(&ep.issued, period_);
   delete this;
   to.deliver(ended);
