@@ -267,7 +267,7 @@ LCI_API LCI_error_t LCI_handler_create(LCI_device_t device, LCI_handler_t handle
 LCI_API LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag);
 LCI_API LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag);
 /* The buffer is one of LCI_mbuffer_alloc(), or was received. The library has it afterwards, also if the target has
- * failed; unless LCI_ERR_RETRY is returned, or an argument is invalid. So for LCI_putmn() and LCI_putmna(). */
+ * failed; unless LCI_ERR_RETRY is returned, or an argument is invalid. The same holds for LCI_putmn(), LCI_putmna(). */
 LCI_API LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag);
 LCI_API LCI_error_t LCI_sendmc(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
                                void* user_context);

@@ -36,7 +36,7 @@ struct counters_t {
   count_t busy_poll;  ///< polls
   /// Messages from the rank that were dropped because there was no memory for them.
   count_t no_memory;
-  // Lines of a lane's ring in shared memory. Counted for all ranks together only.
+  // The next two concern the rings of shared memory, and are counted for all ranks together only.
   count_t lines_written;     ///< polls that wrote to lines after reading them (attribute `shm_write_lines`)
   count_t lines_prefetched;  ///< messages after which lines were prefetched (attribute `shm_prefetch_lines`)
 };

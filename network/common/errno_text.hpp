@@ -1,4 +1,4 @@
-// What a failed system call is reported with.
+// The text by which an error message describes a failed system call.
 #pragma once
 
 #include <cerrno>
@@ -7,7 +7,7 @@
 
 namespace lci::network {
 
-/// Returns the text of an errno, and which limit to raise if that limit is the reason.
+/// Returns the text of an errno. If the process lacks descriptors, the text also names the limit to raise.
 inline std::string errno_text(int error) {
   return std::strerror(error) + std::string(error == EMFILE || error == ENFILE ? "; raise `ulimit -n`" : "");
 }

@@ -37,7 +37,7 @@ using owned_info = std::unique_ptr<fi_info, free_info>;
 
 inline std::string error_text(int error) { return library::get().strerror(error); }
 
-/// What to raise against an error, to be appended to its text; empty if no limit is its reason.
+/// Returns which limit to raise, to be appended to the text of this error; empty if no limit is the reason.
 inline const char* limit_to_raise(int error) { return error == FI_EMFILE ? "; raise `ulimit -n`" : ""; }
 
 /// Throws resource_error if a call failed. `what`: the call and its argument.

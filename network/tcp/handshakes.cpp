@@ -107,7 +107,7 @@ void handshakes::try_later(int rank, int error) {
   if (error == ECONNREFUSED) return give_up_closed(rank, errno_text(error));
   if (!lacks_resources(error) && (!may_pass(error) || timeout_.count() == 0)) return give_up(rank, errno_text(error));
   if (lacks_resources(error) && !std::exchange(warned_of_connecting_, true))
-    log_warning("tcp: can't connect to rank " + std::to_string(rank) + " for now: " + errno_text(error));
+    log_warning("tcp: can't connect to rank " + std::to_string(rank) + " yet: " + errno_text(error));
   schedule(attempts_[rank], errno_text(error));
 }
 

@@ -1,4 +1,4 @@
-// Room for a layer's packets in the lanes of shared memory.
+// Makes the lanes of shared memory large enough for the packets of a layer.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,11 @@
 
 namespace layers {
 
-/// While an object exists, runtimes are allocated whose lanes of shared memory accept packets of `packet_size` bytes:
-/// the network refuses packets of which fewer than four fit. The process's default attributes are the only way to the
-/// network of a runtime that is being allocated. They change only if the user has chosen smaller lanes. Thread-safe:
-/// ranks that are threads of one process initialize a layer at the same time; the last object restores the default.
+/// While an object exists, the default of the attribute `shm_lane_data_size` is at least four packets of `packet_size`
+/// bytes: with less, shared memory refuses such packets, and the layer could not start. The layer sets the process's
+/// default because a runtime that is being allocated takes its network's attributes from there only. Several objects
+/// may exist, as ranks that are threads of one process start a layer at the same time. The last one restores the
+/// default. Thread-safe.
 class room_in_lanes {
  public:
   explicit room_in_lanes(size_t packet_size) {
