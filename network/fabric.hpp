@@ -209,13 +209,13 @@ class device {
   /// from `peer`, which both processes could copy. Thread-safe.
   virtual attention attention_of(int peer) { return (void)peer, attention::unknown; }
 
-  /// Whether this device has exchanged, or tried to exchange, anything with `peer`, which has failed. If not, the
-  /// failure need not be reported to the program.
+  /// Returns whether this device has exchanged, or tried to exchange, anything with `peer`, which has failed. If not,
+  /// the failure need not be reported to the program.
   virtual bool has_met(int peer) { return (void)peer, true; }
 
-  /// True when everything this device has sent has left it (nothing waits in local memory for a peer to fetch it). The
-  /// core calls this repeatedly before it destroys the device, until it returns true; by then only answers are posted.
-  /// The first call may tell the peers that this device is closing.
+  /// Returns true when everything this device has sent has left it (nothing waits in local memory for a peer to fetch
+  /// it). The core calls this repeatedly before it destroys the device, until it returns true; by then only answers are
+  /// posted. The first call may tell the peers that this device is closing.
   virtual bool flushed() { return true; }
 
   /// Adds those of the program's counters that the network itself counts. Thread-safe.
@@ -291,7 +291,7 @@ class context {
   /// resource_error or peer_failure_error. Only one thread may call it at a time.
   virtual heap_window heap_of(int peer) { return (void)peer, heap_window{}; }
 
-  /// Whether this network leads to that rank. The relation is symmetric and transitive.
+  /// Returns whether this network leads to that rank. The relation is symmetric and transitive.
   virtual bool reaches(int peer) { return (void)peer, true; }
 
   // --- peers outside of the job; see external_peer_book. Thread-safe, and callable inside of a sink ---
@@ -312,7 +312,7 @@ class context {
   virtual void disconnect(int peer) { (void)peer; }
 };
 
-/// Whether a backend can be used here.
+/// Says whether a backend can be used here.
 struct usability {
   std::string why_not;       ///< empty if it can be used, else the reason and the remedy (shown by lci_info)
   bool last_choice = false;  ///< any other usable backend between hosts is preferred

@@ -23,7 +23,7 @@ void await(actor& a, const std::string& what, Test test) {
   }
 }
 
-// Whether the block contains the pattern of a matrix and the bytes outside of it are still 0.
+// Returns whether the block contains the pattern of a matrix and the bytes outside of it are still 0.
 bool is_block(const char* matrix, int seed) {
   const matrix_block block;
   for (size_t row = 0; row < matrix_rows; ++row) {

@@ -54,9 +54,9 @@ enum class metric_kind {
 enum class comp_kind { handler, cq, sync, counter };
 enum class bind_kind { pack, cross, none };
 
-/// Whether the target is notified of each operation.
+/// Returns whether the target is notified of each operation.
 inline bool notifies_target(op_kind op) { return op <= op_kind::sendrecv; }
-/// Whether it also puts into or gets from the other rank's memory.
+/// Returns whether it also puts into or gets from the other rank's memory.
 inline bool has_memory(op_kind op) { return op == op_kind::putsignal || op == op_kind::getsignal; }
 inline bool is_collective(op_kind op) { return op == op_kind::barrier || op == op_kind::allreduce; }
 inline bool is_strided(op_kind op) { return op == op_kind::strided || op == op_kind::stridedget; }

@@ -32,8 +32,8 @@ class session {
   void run();
 
  private:
-  /// Whether the two ends of a pair have a device each within one process. (With two ranks they always do.) Not with
-  /// registered memory, which is reached only through the device that it was registered with.
+  /// Returns whether the two ends of a pair have a device each within one process. (With two ranks they always do.) Not
+  /// with registered memory, which is reached only through the device that it was registered with.
   bool has_two_devices() const { return ranks_ == 1 && options_.dedicated && !has_memory(options_.op); }
   void make_sides();
   void make_handlers();

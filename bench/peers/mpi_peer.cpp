@@ -84,7 +84,8 @@ int start_and_measure(int argc, char** argv) {
   options o = parse(argc, argv, who);
   const bool threads = o.threads > 1 || o.thread_safe;
   int provided = 0;
-  // Whether this is the only process, whose threads communicate with each other, is known only after MPI_Init_thread().
+  // Only after MPI_Init_thread() is it known whether this is the only process. Its threads then communicate with each
+  // other.
   MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   o.ranks = number_of_ranks();
   if (o.ranks > 2) die(who.name, "more than 2 ranks");

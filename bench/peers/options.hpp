@@ -11,7 +11,7 @@ namespace peers {
 using lci_perf::metric_kind;
 using lci_perf::op_kind;
 
-/// Whether one rank does all the work, on the other one's memory.
+/// Returns whether one rank does all the work, on the other one's memory.
 inline bool is_one_sided(op_kind op) { return op != op_kind::am && op != op_kind::sendrecv; }
 
 struct options : lci_perf::options {
@@ -32,8 +32,8 @@ struct program {
 /// Reads the command line. For --help or a bad command line, prints the text and ends the process, as lci_perf does.
 options parse(int argc, char** argv, const program& who);
 
-/// Whether the command line is `PROGRAM start`, which takes no options: an option parser's memory would be counted as
-/// the library's.
+/// Returns whether the command line is `PROGRAM start`, which takes no options: an option parser's memory would be
+/// counted as the library's.
 bool asks_for_start(int argc, char** argv);
 
 }  // namespace peers

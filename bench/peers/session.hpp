@@ -39,7 +39,7 @@ class workload {
 /// Runs rounds of each size until there are enough figures, which rank 0 prints.
 void run(const program& who, const options& o, job& all, workload& what);
 
-/// Whether there are more threads than cores.
+/// Returns whether there are more threads than cores.
 bool is_crowded(const options& o);
 
 /// Ends the process, and with it the job.

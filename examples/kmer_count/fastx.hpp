@@ -62,7 +62,7 @@ fastq_result read_fastq_record(std::string_view text, size_t pos, bool at_eof, f
 /// on a boundary.
 size_t find_fastq_record(std::string_view text, size_t pos);
 
-/// Whether the character at `pos` is within a FASTA header line (after its '>').
+/// Returns whether the character at `pos` is within a FASTA header line (after its '>').
 bool within_fasta_header(std::string_view text, size_t pos);
 
 /// Skips empty lines.

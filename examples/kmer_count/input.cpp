@@ -16,7 +16,7 @@ constexpr size_t sample_size = 1024 * 1024;
 
 std::string reason() { return std::strerror(errno); }
 
-// Whether all whole records of the sample have four lines.
+// Returns whether all whole records of the sample have four lines.
 bool has_four_line_records(std::string_view text, bool at_eof) {
   size_t pos = skip_blank(text, 0);
   while (pos < text.size()) {

@@ -46,7 +46,7 @@ class kmer_table {
       if (batch* full = gathered_.add(static_cast<int>(to), m)) hand_over(to, full);
     }
     void flush();
-    /// Whether other threads have handed over k-mers to this one.
+    /// Returns whether other threads have handed over k-mers to this one.
     bool has_more() const { return table_.parts_[thread_].inbox.load(std::memory_order_relaxed) != nullptr; }
     /// Counts those k-mers.
     void look() { table_.look(thread_); }

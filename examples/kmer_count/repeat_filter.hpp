@@ -36,9 +36,9 @@ class repeat_filter {
 
   void prefetch(uint64_t hash) const { __builtin_prefetch(&cells_[place(hash)], 1); }
 
-  /// True if the hash is now found to be repeated for the first time. Relaxed order suffices: the result depends on the
-  /// modification order of one word only, and the second traversal starts after messages that all insertions happen
-  /// before.
+  /// Returns true if the hash is now found to be repeated for the first time. Relaxed order suffices: the result
+  /// depends on the modification order of one word only, and the second traversal starts after messages that all
+  /// insertions happen before.
   bool insert(uint64_t hash) {
     cell& c = cells_[place(hash)];
     const uint64_t bits = mask(hash);
@@ -46,7 +46,7 @@ class repeat_filter {
     return !add(c.repeated, bits);
   }
 
-  /// False if the hash was inserted at most once.
+  /// Returns false if the hash was inserted at most once.
   bool is_repeated(uint64_t hash) const {
     const uint64_t bits = mask(hash);
     return (cells_[place(hash)].repeated.load(std::memory_order_relaxed) & bits) == bits;
@@ -60,7 +60,7 @@ class repeat_filter {
   static_assert(sizeof(cell) == 16 && std::atomic<uint64_t>::is_always_lock_free,
                 "zero pages must be empty cells, and a cell must not cross a cache line");
 
-  // Whether all bits were set before.
+  // Returns whether all bits were set before.
   static bool add(std::atomic<uint64_t>& word, uint64_t bits) {
     if ((word.load(std::memory_order_relaxed) & bits) == bits) return true;
     return (word.fetch_or(bits, std::memory_order_relaxed) & bits) == bits;

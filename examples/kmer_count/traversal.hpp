@@ -24,7 +24,7 @@ class traversal_end {
   void add_sent(int rank, uint64_t batches) {
     sent_[static_cast<size_t>(rank)]->fetch_add(batches, std::memory_order_relaxed);
   }
-  /// True for the last thread of the rank, which then does step 1.
+  /// Returns true for the last thread of the rank, which then does step 1.
   bool thread_has_sent_all() {
     return reading_.fetch_sub(1, std::memory_order_acq_rel) == 1;  // orders all add_sent()
   }

@@ -47,7 +47,7 @@ class handle {
   /// Waits for local completion: buffers of puts and accumulates may be reused, and gets have written theirs. Throws
   /// `error`.
   void wait() { detail::check("handle::wait", complete()); }
-  /// Whether wait() would not block. Throws `error`.
+  /// Returns whether wait() would not block. Throws `error`.
   bool test() {
     while (!earlier_.empty()) {
       if (!is_complete(earlier_.back())) return false;

@@ -104,7 +104,7 @@ LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const A
   return offset <= w->size && size <= w->size - offset ? w->here + offset : nullptr;
 }
 
-/// Whether a put or get moves one machine word and uses no option but perhaps a signal.
+/// Returns whether a put or get moves one machine word and uses no option but perhaps a signal.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool is_word(const Args& a) {
   return a.size == 8 && a.local_buffer != nullptr && (a.tag >> 32) == 0 && a.allow_done && a.layout == nullptr &&
@@ -123,15 +123,15 @@ LCI_ALWAYS_INLINE inline status_t done_in_place(const Args& a, const void* buffe
   return s;
 }
 
-/// Whether a message uses no rare arguments.
+/// Returns whether a message uses no rare arguments.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool is_usual(const Args& a) {
   return a.allow_done && a.comp_semantic == comp_semantic_t::memory && a.operation == nullptr && a.deadline == -1 &&
          a.packet_pool.is_empty() && a.endpoint.is_empty() && a.local_buffer != nullptr && (a.tag >> 32) == 0;
 }
 
-/// Whether it can be given to the network without further checks. The acquire of `not_plain` is for the bit that the
-/// device clears when its backlog has become empty: this message then follows all that were in the backlog.
+/// Returns whether it can be given to the network without further checks. The acquire of `not_plain` is for the bit
+/// that the device clears when its backlog has become empty: this message then follows all that were in the backlog.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool goes_directly(const device_front& d, const Args& a) {
   return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) && a.size < d.direct_end &&
@@ -171,7 +171,7 @@ LCI_ALWAYS_INLINE inline bool direct_send(const Args& a, status_t& status) {
   return true;
 }
 
-/// Whether file_receive() may post a receive from the rank. The device's default engine must exist.
+/// Returns whether file_receive() may post a receive from the rank. The device's default engine must exist.
 LCI_ALWAYS_INLINE inline bool may_receive_directly(const device_front& d, int rank) {
   return static_cast<unsigned>(rank) < static_cast<unsigned>(d.n_peers) &&
          d.not_plain.load(std::memory_order_acquire) == 0;

@@ -17,7 +17,7 @@ namespace lci {
 /// compiled for AVX2, although the rest of the library is not: call them only if is_usable() is true.
 class vector_copy {
  public:
-  /// Whether this processor has AVX2. Other architectures use memcpy().
+  /// Returns whether this processor has AVX2. Other architectures use memcpy().
   static bool is_usable() {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx2");

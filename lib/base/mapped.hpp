@@ -7,7 +7,7 @@
 
 namespace lci {
 
-/// Whether all pages of [base, base + size) are currently mapped. Makes system calls: for the checking mode.
+/// Returns whether all pages of [base, base + size) are currently mapped. Makes system calls: for the checking mode.
 LCI_COLD bool is_mapped(const void* base, size_t size);
 
 }  // namespace lci

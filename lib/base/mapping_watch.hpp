@@ -54,10 +54,10 @@ class mapping_watch {
   bool add(range& r, subscriber& whose, const void* base, size_t size);
   /// Removes a range for which add() returned true, changed or not.
   void remove(range& r);
-  /// Whether a range of this subscriber has changed since its last call.
+  /// Returns whether a range of this subscriber has changed since its last call.
   bool take_changes(subscriber& whose);
-  /// True if the pages of `r` are mapped as they were when it was added; includes changes that other threads have just
-  /// made. Makes system calls; false also if the kernel gives no clear answer after a few tries.
+  /// Returns true if the pages of `r` are mapped as they were when it was added; includes changes that other threads
+  /// have just made. Makes system calls; false also if the kernel gives no clear answer after a few tries.
   bool unchanged(const range& r);
 
  private:

@@ -35,7 +35,7 @@ decltype(auto) with_memory_errors(const char* operation, F f) {
   }
 }
 
-/// Whether a system call failed with this errno because the kernel had no memory: the call may succeed later.
+/// Returns whether a system call failed with this errno because the kernel had no memory: the call may succeed later.
 inline bool lacks_memory(int error) { return error == ENOMEM || error == ENOBUFS; }
 
 }  // namespace lci

@@ -23,7 +23,7 @@ size_t number_of(const std::string& file, const std::string& word) {
   return 0;
 }
 
-/// False if the file holds no number, as without a limit ("max").
+/// Returns false if the file holds no number, as without a limit ("max").
 bool read_number(const std::string& file, size_t& number) {
   std::ifstream in(file);
   return static_cast<bool>(in >> number);

@@ -46,7 +46,7 @@ void give_back(const kept_memory& m) noexcept {
     ::operator delete(m.at);
 }
 
-/// False if it could not be retained.
+/// Returns false if it could not be retained.
 bool keep(object_table& b, const kept_memory& m) noexcept {
   try {
     b.freed.insert(m.at);

@@ -29,7 +29,7 @@ void add(const void* object, object_origin origin);
 /// The object belongs to another one, which is reported if it is not freed.
 void make_part(const void* object);
 bool is_alive(const void* object);
-/// Whether an object at this address was freed while calls were checked. The last `most_remembered` are known.
+/// Returns whether an object at this address was freed while calls were checked. The last `most_remembered` are known.
 bool was_freed(const void* object);
 constexpr size_t most_remembered = 65536;
 constexpr size_t most_bytes_remembered = size_t{64} << 20;  // memory of freed objects that is not released

@@ -32,7 +32,7 @@ class thread_end {
     if (works_) pthread_key_delete(key_);
     works_ = false;
   }
-  /// False if the end of this thread can't be detected.
+  /// Returns false if the end of this thread can't be detected.
   bool watch(int index) const {
     return works_ && pthread_setspecific(key_, reinterpret_cast<void*>(static_cast<intptr_t>(index) + 1)) == 0;
   }

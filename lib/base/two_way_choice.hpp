@@ -31,7 +31,7 @@ class two_way_choice {
     const bool other = !is_over_ && (n_ - 1) / run % 2 != 0;
     return best_ != other;
   }
-  /// Whether took() expects the time of the action for which next() was called last.
+  /// Returns whether took() expects the time of the action for which next() was called last.
   bool is_measured() const { return !is_over_ && (n_ - 1) % run >= uncounted; }
   /// That action took this time, in any unit.
   void took(float time) {

@@ -41,7 +41,7 @@ std::string absolute(const std::string& path) {
   return error ? path : whole.string();
 }
 
-/// Whether `path` still names the file that `fd` has open.
+/// Returns whether `path` still names the file that `fd` has open.
 bool is_at(const std::string& path, int fd) {
   struct stat there {
   }, own{};
@@ -58,7 +58,7 @@ struct flock lock_of(short type, off_t byte) {
   return l;
 }
 
-/// False if another process has the lock.
+/// Returns false if another process has the lock.
 bool try_lock(int fd, off_t byte, const std::string& path) {
   struct flock l = lock_of(F_WRLCK, byte);
   while (fcntl(fd, F_SETLK, &l) != 0) {

@@ -1,4 +1,4 @@
-// Whether this process has loaded an MPI, and in which state it is. Found at run time: LCI is not linked to MPI.
+// Says whether this process has loaded an MPI, and in which state it is. Found at run time: LCI is not linked to MPI.
 #pragma once
 
 #include <memory>
@@ -17,10 +17,10 @@ enum class mpi_life {
 
 mpi_life find_mpi();
 
-/// Whether an MPI has, or had, its own session with this process's launcher.
+/// Returns whether an MPI has, or had, its own session with this process's launcher.
 bool mpi_shares_launcher();
 
-/// Whether LCI has a plug-in for the MPI in this process.
+/// Returns whether LCI has a plug-in for the MPI in this process.
 bool has_mpi_plugin();
 
 /// MPI_COMM_WORLD of the MPI in this process. `initialize`: call MPI_Init if the program has not. Returns null, with

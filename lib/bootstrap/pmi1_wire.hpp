@@ -53,7 +53,7 @@ class line_buffer {
   void append(const char* data, size_t size);
   /// Removes the next complete line and returns it without newline. False: no line is complete yet.
   bool next(std::string& line);
-  /// Whether the incomplete line is already longer than max_line.
+  /// Returns whether the incomplete line is already longer than max_line.
   bool overlong() const { return bytes_.size() - begin_ > max_line; }
   /// The bytes of the incomplete line.
   std::string_view rest() const { return std::string_view(bytes_).substr(begin_); }

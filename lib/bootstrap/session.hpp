@@ -34,7 +34,7 @@ class session {
   static void allow_another() { failure().clear(); }
 
   bool usable() const { return mine() && !broken_; }
-  /// Whether this process opened the session, rather than being forked off the one that did.
+  /// Returns whether this process opened the session, rather than being forked off the one that did.
   bool mine() const { return getpid() == owner_; }
 
   /// For operations that run() runs: between the two calls a request may have been sent in part, or its answer may be

@@ -31,7 +31,7 @@ struct part {
   }
 };
 
-/// Whether a rank has mapped the others' parts.
+/// Says whether a rank has mapped the others' parts.
 struct mapping {
   bool done = false;
 };

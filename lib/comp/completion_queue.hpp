@@ -22,7 +22,7 @@ namespace lci::core {
 /// its signaller has returned from signal().
 class completion_queue : public comp_impl_t {
  public:
-  /// False if the queue is empty, or if the oldest status is still being written.
+  /// Returns false if the queue is empty, or if the oldest status is still being written.
   bool pop(status_t& out);
   /// Like pop(out), but returns the status, or `retry` in place of false.
   status_t pop();
@@ -139,7 +139,7 @@ class ring_queue final : public completion_queue, public object_memory<ring_queu
   }
 
  private:
-  // True if there is a sleeper to wake.
+  // Returns true if there is a sleeper to wake.
   LCI_COLD bool overflow(const status_t& status) {
     std::lock_guard guard(lock_);
     insist_on_memory([&] { overflow_.push_back(status); });

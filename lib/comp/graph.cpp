@@ -214,7 +214,7 @@ bool graph::retry(deferred_task* again) {
   return achieved;
 }
 
-// False if the node has to be run again. After a node that returned `posted`, the graph may have been freed.
+// Returns false if the node has to be run again. After a node that returned `posted`, the graph may have been freed.
 bool graph::run(graph_node* n, ready_list& ready) {
   status_t status(errorcode_t::done);
   if (n->run && LCI_LIKELY(!failed_.load(std::memory_order_relaxed))) {

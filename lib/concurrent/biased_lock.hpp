@@ -30,7 +30,7 @@ namespace lci {
 /// The barrier on all threads of this process.
 class process_barrier {
  public:
-  /// Whether execute() orders all threads. Registers the process at the first call.
+  /// Returns whether execute() orders all threads. Registers the process at the first call.
   static bool is_possible() {
     static const bool is_registered = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
     return is_registered;

@@ -49,8 +49,8 @@ class bounded_queue {
 
   size_t capacity() const { return mask_ + 1; }
 
-  /// False if the queue is full. `claimed()` is called when the item has its cell, before it becomes visible: once
-  /// it is visible, a consumer may destroy the queue.
+  /// Returns false if the queue is full. `claimed()` is called when the item has its cell, before it becomes visible:
+  /// once it is visible, a consumer may destroy the queue.
   template <class F>
   bool push(const T& item, F&& claimed) {
     uint64_t ticket = tail_.load(std::memory_order_relaxed);
@@ -77,7 +77,7 @@ class bounded_queue {
     return push(item, [] {});
   }
 
-  /// False if the queue is empty, or if the oldest item is still being written.
+  /// Returns false if the queue is empty, or if the oldest item is still being written.
   bool pop(T& out) {
     uint64_t ticket = head_.load(std::memory_order_relaxed);
     for (;;) {
@@ -125,7 +125,7 @@ class bounded_queue {
     return 0;
   }
 
-  /// True if every item whose producer has claimed a cell before this call has been taken.
+  /// Returns true if every item whose producer has claimed a cell before this call has been taken.
   bool idle() const {
     const uint64_t head = head_.load(std::memory_order_acquire);
     return tail_.load(std::memory_order_seq_cst) == head;

@@ -59,7 +59,7 @@ class handle_gate {
         return static_cast<uint8_t>(word & modes);
     return 0;
   }
-  /// True for the one accessor that closed the gate.
+  /// Returns true for the one accessor that closed the gate.
   bool close() {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while ((word & all_modes) != 0)
@@ -68,7 +68,7 @@ class handle_gate {
     return false;
   }
   bool is_closed() const { return (word_.load(std::memory_order_relaxed) & all_modes) == 0; }
-  /// True if the gate is closed and no accessor is left: the caller is the owner now.
+  /// Returns true if the gate is closed and no accessor is left: the caller is the owner now.
   bool leave() {
     const uint64_t word = word_.fetch_sub(accessor, std::memory_order_acq_rel);  // R2, A2
     return (word & low_half) == accessor;

@@ -26,7 +26,7 @@ class measured_yield {
     const auto end = clock::now();
     if (LCI_UNLIKELY(end - begin > longest)) mine.dear_until = end + times_without * (end - begin);
   }
-  /// Whether a yield of this thread took long, a short while ago.
+  /// Returns whether a yield of this thread took long, a short while ago.
   static bool is_dear() {
     state& mine = of_this_thread();
     if (LCI_LIKELY(mine.dear_until == clock::time_point{})) return false;

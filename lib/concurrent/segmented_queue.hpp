@@ -178,7 +178,7 @@ class segmented_queue {
     return n;
   }
 
-  /// True if every item whose producer has claimed a cell before this call has been taken.
+  /// Returns true if every item whose producer has claimed a cell before this call has been taken.
   bool idle() const {
     std::lock_guard guard(lock_);
     const segment* s = last_.load(std::memory_order_relaxed);

@@ -123,7 +123,7 @@ class sharded_queue {
     return LCI_LIKELY(c != nullptr) ? c : take_from_any(own);
   }
 
-  /// False where take() returns null.
+  /// Returns false where take() returns null.
   bool pop(T& out) {
     cell* c = take();
     if (c == nullptr) return false;
@@ -162,7 +162,7 @@ class sharded_queue {
     return n;
   }
 
-  /// True if every item whose producer has claimed a cell before this call has been taken.
+  /// Returns true if every item whose producer has claimed a cell before this call has been taken.
   bool idle() const {
     for (unsigned i = 0; i <= mask_; ++i) {
       const queue* q = queues_[i].load(std::memory_order_seq_cst);  // A1

@@ -83,7 +83,7 @@ class signal_array {
  private:
   static constexpr uint32_t asleep = 1u << 31;
 
-  // False if a new round has begun: then put() claims a slot again.
+  // Returns false if a new round has begun: then put() claims a slot again.
   LCI_COLD bool put_early(const T& value) {
     std::lock_guard guard(lock_);
     if (claimed_.load(std::memory_order_relaxed) < n_) return false;

@@ -103,7 +103,7 @@ class signal_cell {
  private:
   static constexpr uint32_t empty = 0, claimed = 1, ready = 2, asleep = 4, extra = 8;
 
-  /// Whether no other thread can use the cell: then nobody needs to find it claimed.
+  /// Returns whether no other thread can use the cell: then nobody needs to find it claimed.
   static bool is_alone() { return process_has_one_thread<Atom>(); }
 
   // Loops around the common cases, which are inline.
@@ -138,7 +138,7 @@ class signal_cell {
     return false;
   }
 
-  // False if the cell has become empty: then put() claims it.
+  // Returns false if the cell has become empty: then put() claims it.
   LCI_COLD bool put_early(const T& value) {
     std::lock_guard guard(lock_);
     for (;;) {
@@ -159,7 +159,7 @@ class signal_cell {
     }
   }
 
-  // False if another tester was faster.
+  // Returns false if another tester was faster.
   LCI_COLD bool take_and_refill(T* out) {
     std::lock_guard guard(lock_);
     if (state_.load(std::memory_order_acquire) != (ready | extra)) return false;  // A1

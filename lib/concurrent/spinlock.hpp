@@ -20,8 +20,8 @@
 
 namespace lci {
 
-/// Whether the process has one thread. False if that is unknown, and for the threads of a model, which the C library
-/// does not know.
+/// Returns whether the process has one thread. False if that is unknown, and for the threads of a model, which the C
+/// library does not know.
 template <template <class> class Atom>
 bool process_has_one_thread() {
 #ifdef LCI_KNOWS_SINGLE_THREAD

@@ -46,7 +46,7 @@ class waiting_line {
     std::lock_guard guard(mutex_);
     if (!led_ && first_ != nullptr) first_->wake();
   }
-  /// False: there is no leader.
+  /// Returns false if there is no leader.
   bool join(follower& f) {
     std::lock_guard guard(mutex_);
     if (!led_) return false;

@@ -109,7 +109,7 @@ std::vector<facility> list_bootstraps(const std::string& wanted) {
   return all;
 }
 
-/// Whether a device with `use_reg_cache` can detect changed mappings here.
+/// Returns whether a device with `use_reg_cache` can detect changed mappings here.
 facility registration_cache() {
   facility entry;
   entry.name = "userfaultfd";

@@ -24,7 +24,7 @@ class bundling_device {
   void note_poll() {
     if (LCI_UNLIKELY(!polled_.load(std::memory_order_relaxed))) polled_.store(true, std::memory_order_relaxed);
   }
-  /// Whether the device has been polled since the previous call.
+  /// Returns whether the device has been polled since the previous call.
   bool was_polled() { return polled_.exchange(false, std::memory_order_relaxed); }
 
  private:

@@ -13,7 +13,7 @@ namespace lci::network {
 /// long, as in a program that rarely polls, or whose threads share a core. Thread-safe.
 class check_time {
  public:
-  /// Whether the last check was more than `longest_unchecked` ago. `now`: cpu_ticks().
+  /// Returns whether the last check was more than `longest_unchecked` ago. `now`: cpu_ticks().
   bool is_over(uint64_t now) const { return now - checked_at_.load(std::memory_order_relaxed) > longest_unchecked; }
   void begin(uint64_t now) { checked_at_.store(now, std::memory_order_relaxed); }
 

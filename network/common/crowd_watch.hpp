@@ -22,7 +22,7 @@ class crowd_watch {
  public:
   static constexpr uint32_t crowded = 64;
 
-  /// Whether the caller must call look() after its poll number `polls` of those without a result.
+  /// Returns whether the caller must call look() after its poll number `polls` of those without a result.
   bool is_due(uint32_t polls) const { return (polls & mask_.load(std::memory_order_relaxed)) == 0; }
   /// `in_a_row`: how many of the last polls were without a result. After fewer than `crowded` the thread does not
   /// yield: it may be in the middle of an exchange of messages with a thread that has a processor.
@@ -34,8 +34,8 @@ class crowd_watch {
  private:
   static_assert((usual & (usual - 1)) == 0 && measured % usual == 0 && usual % crowded == 0);
 
-  /// Whether the system has given the calling thread's processor to another thread since this thread asked last, though
-  /// it could have run. A system call of about 1 us.
+  /// Returns whether the system has given the calling thread's processor to another thread since this thread asked
+  /// last, though it could have run. A system call of about 1 us.
   static bool was_preempted() {
     static constinit thread_local long before = 0;
     rusage used;

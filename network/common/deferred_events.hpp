@@ -135,7 +135,7 @@ class deferred_events {
     std::lock_guard guard(mutex_);
     return l.entries.size();
   }
-  /// False: another thread has taken the last entry.
+  /// Returns false if another thread has taken the last entry.
   template <class T>
   bool take(list<T>& l, T& one) {
     std::lock_guard guard(mutex_);

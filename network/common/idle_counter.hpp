@@ -21,7 +21,7 @@ class idle_counter {
   uint32_t in_a_row() const {
     return n_.load(std::memory_order_relaxed) - n_before_result_.load(std::memory_order_relaxed);
   }
-  /// True for one of `period` calls.
+  /// Returns true for one of `period` calls.
   bool is_due(uint32_t period) { return count() % period == 0; }
 
  private:

@@ -30,7 +30,7 @@ int worth(const ifaddrs& i) {
   return (i.ifa_flags & IFF_LOOPBACK) != 0 ? 1 : 3;
 }
 
-/// Whether both addresses are of one host, which holds if they are equal apart from the port.
+/// Returns whether both addresses are of one host, which holds if they are equal apart from the port.
 bool same_host(const sockaddr_storage& a, const sockaddr_storage& b) {
   if (a.ss_family != b.ss_family) return false;
   const auto in = [](const sockaddr_storage& s) { return reinterpret_cast<const sockaddr_in&>(s).sin_addr.s_addr; };

@@ -48,10 +48,10 @@ void watch_host(const socket_handle& s, std::chrono::milliseconds timeout);
 /// host.
 void prepare_for_messages(int fd);
 
-/// Whether a connection attempt that failed with this error may succeed a moment later: there is no route to the host
-/// now, for example because a neighbour's cache entry has expired.
+/// Returns whether a connection attempt that failed with this error may succeed a moment later: there is no route to
+/// the host now, for example because a neighbour's cache entry has expired.
 bool may_pass(int error);
-/// Whether a call failed because the process or the system lacks resources at the moment: retry later.
+/// Returns whether a call failed because the process or the system lacks resources at the moment: retry later.
 bool lacks_resources(int error);
 /// The pause before a failed attempt is retried.
 inline constexpr std::chrono::milliseconds pause_before_next_try{200};

@@ -19,7 +19,7 @@ struct message_series {
   uint64_t last = 0;  // ticks of the last post
   int alone = 0;      // messages of this series that were sent alone
 
-  /// Whether to send the next message alone, like the first `few` of a series; if so, counts it.
+  /// Returns whether to send the next message alone, like the first `few` of a series; if so, counts it.
   bool goes_alone(uint64_t now, int few) {
     if (now - last > closely) alone = 0;
     if (alone == few) return false;

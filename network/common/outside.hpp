@@ -30,7 +30,7 @@ class outside_context : public context {
   virtual int connect_far(const std::string& address) = 0;
   /// False as long as no device has anything to poll.
   virtual bool is_used() const = 0;
-  /// Whether an address is one of this network.
+  /// Returns whether an address is one of this network.
   virtual bool knows(const std::string& address) const = 0;
 };
 

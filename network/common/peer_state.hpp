@@ -1,4 +1,4 @@
-// Whether a peer is alive, as far as a device knows.
+// Says whether a peer is alive, as far as a device knows.
 #pragma once
 
 #include <atomic>

@@ -42,9 +42,9 @@ class remote_device : public device {
   virtual std::string label() const = 0;
   /// The peer has just failed (or ended, if not `failed`): posts to it answer `fatal` from now on.
   virtual void on_gone(int rank, bool failed) = 0;
-  /// Whether this suspicion is groundless or obsolete.
+  /// Returns whether this suspicion is groundless or obsolete.
   virtual bool is_settled(int rank) { return state_of(rank).is_gone(); }
-  /// Whether a suspected peer whose process is alive has ended its device.
+  /// Returns whether a suspected peer whose process is alive has ended its device.
   virtual bool alive_means_ended() const { return false; }
   /// Sends what waits. False: something has not left yet.
   virtual bool has_sent_all() = 0;
@@ -96,7 +96,7 @@ class remote_device : public device {
   void wake_if_parked() {
     if (LCI_UNLIKELY(parked_.load(std::memory_order_seq_cst) != 0)) wake_.set();
   }
-  /// Whether any thread sleeps. The caller, who has stored an event, then wakes the threads.
+  /// Returns whether any thread sleeps. The caller, who has stored an event, then wakes the threads.
   bool has_sleepers() const { return sleepers_.load(std::memory_order_seq_cst) != 0; }
   /// As has_sleepers(), after a change of deferred_: either a sleeper sees that, or this thread sees the sleeper. The
   /// later change of the count decides.

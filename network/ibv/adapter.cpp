@@ -13,8 +13,8 @@ namespace lci::network::ibv {
 
 namespace {
 
-/// Whether a call failed for a reason that may be temporary, rather than because there is no card, or none for this
-/// user.
+/// Returns whether a call failed for a reason that may be temporary, rather than because there is no card, or none for
+/// this user.
 bool is_refusal(int error) {
   return error != 0 && error != ENOSYS && error != ENOENT && error != EACCES && error != EPERM;
 }

@@ -37,7 +37,7 @@ class adapter {
 
  private:
   void find(const std::string& wanted);
-  /// False: none of its ports can be used; `why_not` is set.
+  /// Returns false if none of its ports can be used; `why_not` is set.
   bool use(ibv_context& opened, ibv_device* device, std::string& why_not);
 
   owned<ibv_device*> list_;
@@ -49,7 +49,7 @@ class adapter {
   ibv_odp_caps paging_{};
 };
 
-/// Whether a usable port exists; if not, why, and the remedy.
+/// Returns whether a usable port exists; if not, why, and the remedy.
 usability look();
 
 }  // namespace lci::network::ibv

@@ -35,7 +35,7 @@ class send_queue {
     return under_way < (reserved ? depth_ : depth_ - reserved_);
   }
   bool is_empty() const { return posted_ == completed_.load(std::memory_order_acquire); }
-  /// Whether the next request must be signalled.
+  /// Returns whether the next request must be signalled.
   bool must_signal() const { return silent_ + 1 >= longest_silence_; }
 
   /// Returns the number of the next request. Its completion returns `owner` (null: none).

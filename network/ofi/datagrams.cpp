@@ -25,7 +25,8 @@ constexpr size_t receives = 128, sends = 256;
 constexpr size_t completions_at_a_time = 32;
 constexpr size_t expected_peers = 64;
 
-/// Whether a peer's endpoint may have this name. After an invalid name, ofi_rxm of libfabric 1.17 takes no other one.
+/// Returns whether a peer's endpoint may have this name. After an invalid name, ofi_rxm of libfabric 1.17 takes no
+/// other one.
 bool is_valid(const std::string& name, const std::string& own, uint32_t format) {
   if (name.size() != own.size()) return false;
   if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6) return true;

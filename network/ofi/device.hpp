@@ -128,7 +128,7 @@ class device final : public remote_device, public bundling_device {
   errorcode_t why_out_of_reach(int peer) const {
     return is_reported_gone(peer) ? errorcode_t::fatal : errorcode_t::retry_nomem;
   }
-  /// Whether the core knows that the peer is gone.
+  /// Returns whether the core knows that the peer is gone.
   bool is_reported_gone(int peer) const {
     return is_gone(peer) && peers_[static_cast<size_t>(peer)].reported.load(std::memory_order_relaxed);
   }

@@ -28,7 +28,7 @@ struct outbox {
   request* filling = nullptr;  // under lock
   message_series series;       // under lock
 
-  /// Whether the next message goes alone; if so, counts it as sent. Under lock.
+  /// Returns whether the next message goes alone; if so, counts it as sent. Under lock.
   bool goes_alone(uint64_t now) {
     return !sending && ready == nullptr && filling == nullptr && series.goes_alone(now, few);
   }

@@ -58,7 +58,7 @@ owned_info find(const std::string& name, const std::string& domain, bool deliver
   return owned_info(error == 0 ? all : nullptr);
 }
 
-/// True if the system refuses resources for the query; false if there simply is no provider.
+/// Returns true if the system refuses resources for the query; false if there simply is no provider.
 bool is_refusal(int error) { return error != 0 && error != FI_ENODATA && error != FI_ENOSYS; }
 
 std::string refusal(int error) {

@@ -26,19 +26,19 @@ class provider {
   std::string domain() const { return info_->domain_attr->name; }
 
   bool needs(uint64_t mr_mode_bit) const { return (mr_mode_ & mr_mode_bit) != 0; }
-  /// Whether messages carry 32 bits of immediate data; if not, those are appended to the message.
+  /// Returns whether messages carry 32 bits of immediate data; if not, those are appended to the message.
   bool carries_data() const { return carries_data_; }
-  /// Whether puts carry 64 bits of immediate data to the target.
+  /// Returns whether puts carry 64 bits of immediate data to the target.
   bool puts_carry_data() const { return rma_ && carries_data_ && info_->domain_attr->cq_data_size >= 8; }
-  /// Whether puts and gets are supported: with remote keys that fit in our rkeys, and completion when the data is in
-  /// place.
+  /// Returns whether puts and gets are supported: with remote keys that fit in our rkeys, and completion when the data
+  /// is in place.
   bool rma() const { return rma_; }
-  /// Whether several threads must not make calls at once, although the provider says they may: `net` of libfabric 1.17,
-  /// an experiment that became `tcp` in 1.18, fails if threads send and poll at once.
+  /// Returns whether several threads must not make calls at once, although the provider says they may: `net` of
+  /// libfabric 1.17, an experiment that became `tcp` in 1.18, fails if threads send and poll at once.
   bool one_call_at_a_time() const { return one_call_at_a_time_; }
-  /// Whether a get completes only when the target polls, as over TCP.
+  /// Returns whether a get completes only when the target polls, as over TCP.
   bool gets_need_polls() const { return is_over_tcp_; }
-  /// Whether each message that is sent costs a system call.
+  /// Returns whether each message that is sent costs a system call.
   bool sends_by_system_calls() const { return is_over_tcp_; }
   bool keeps_order(uint64_t order) const {
     return (info_->tx_attr->msg_order & info_->rx_attr->msg_order & order) == order;
@@ -53,8 +53,8 @@ class provider {
   bool is_over_tcp_ = false;
 };
 
-/// Whether there is a provider that may be used without being asked for. Over TCP our own backend is faster: a TCP
-/// provider must be asked for, or be the only choice.
+/// Returns whether there is a provider that may be used without being asked for. Over TCP our own backend is faster: a
+/// TCP provider must be asked for, or be the only choice.
 usability look(const net_context_attr_t& attr);
 
 }  // namespace lci::network::ofi

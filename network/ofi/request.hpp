@@ -30,7 +30,7 @@ struct request {
   kind what;
   int peer;  // not valid for recv
   request* next_free;
-  /// Whether the core waits for its completion.
+  /// Returns whether the core waits for its completion.
   bool of_core() const { return what != kind::control && what != kind::copy; }
 
   // Of kind `copy`, and of messages with a trailer: allocated once, then reused.

@@ -21,7 +21,7 @@ struct message_tag {
   int rank = 0;
 
   uint64_t packed() const { return uint64_t{static_cast<uint8_t>(what)} << 24 | static_cast<uint32_t>(rank); }
-  /// False if no device sends such bits.
+  /// Returns false if no device sends such bits.
   static bool unpack(uint64_t bits, int n_ranks, message_tag& tag) {
     tag.what = static_cast<kind>(bits >> 24 & 0xff);
     tag.rank = static_cast<int>(bits & (max_ranks - 1));

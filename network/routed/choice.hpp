@@ -18,7 +18,7 @@ class choice {
   const fabric* own() const { return own_; }
   /// The best network that all ranks can use, after publish(). Throws invalid_argument_error if there is none.
   const fabric& of_all();
-  /// Whether all ranks have started with that network. Valid after of_all().
+  /// Returns whether all ranks have started with that network. Valid after of_all().
   bool is_unanimous() const { return unanimous_; }
   /// Used if of_all() is not called: throws bootstrap_error unless `rank` has the same best network.
   void check(int rank);
@@ -33,7 +33,7 @@ class choice {
   bool unanimous_ = true;
 };
 
-/// Whether that network leads to other hosts.
+/// Returns whether that network leads to other hosts.
 bool leads_to_hosts(const fabric& f);
 
 }  // namespace lci::network::routed

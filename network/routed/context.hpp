@@ -63,7 +63,7 @@ class context final : public network::context {
   template <class F>
   std::unique_ptr<network::device> settle(F make_far_device);
   bool is_one_host();
-  /// Whether the peer may count as one of this host: tests play several hosts on one.
+  /// Returns whether the peer may count as one of this host: tests play several hosts on one.
   bool may_be_near(int peer) const;
   way find_way(int peer);
 

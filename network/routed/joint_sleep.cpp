@@ -73,8 +73,7 @@ void joint_sleep::unpark() {
 
 void joint_sleep::watch(uint32_t s) {
   using clock = std::chrono::steady_clock;
-  // Whether a sleep has ended by an event or by itself, it does not say. An event that nobody has polled ends the next
-  // one at once.
+  // A sleep does not say whether an event has ended it. An event that nobody has polled ends the next sleep at once.
   watching_.store(s, std::memory_order_seq_cst);  // W3. Of W1 to W4, either arm() sees it, or W4 sees arm()'s state
   for (bool slept = true; slept && state_.load(std::memory_order_seq_cst) == s;) {  // W4
     const auto begin = clock::now();

@@ -12,9 +12,9 @@ namespace lci::network::shm {
 /// Allows the other processes of the job to attach to this one if Yama restricts that to ancestors.
 void permit_attach();
 
-/// Whether `peer`'s memory can be read and written: tested with its probe word.
+/// Returns whether `peer`'s memory can be read and written: tested with its probe word.
 bool can_attach(const address& peer);
-/// Whether the test is impossible because the process is exiting and has no memory any more.
+/// Returns whether the test is impossible because the process is exiting and has no memory any more.
 bool is_without_memory(const address& peer);
 
 /// Copy `size` bytes from the peer's memory, or to it. Return 0 or an errno: ESRCH if the process has ended, anything

@@ -78,7 +78,7 @@ class connection_area_view {
   connection_area_header& header() const { return *reinterpret_cast<connection_area_header*>(base_); }
   std::atomic<uint64_t>& changes() const { return header().changes; }
 
-  /// Whether that connection, or a later one of the slot, has sent a close notification.
+  /// Returns whether that connection, or a later one of the slot, has sent a close notification.
   bool has_left(slot_number s) const {
     return slot_of(s.slot).left.load(std::memory_order_acquire) >= s.connection;  // A1: R1
   }

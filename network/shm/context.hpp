@@ -61,7 +61,7 @@ class context final : public network::context {
   /// Changes whenever devices have something to handle.
   uint64_t changes() const { return changes_->load(std::memory_order_acquire); }  // A8: pairs with R8
 
-  /// Whether that rank's process is visible here by its pid, that is, on this host.
+  /// Returns whether that rank's process is visible here by its pid, that is, on this host.
   bool reaches(int peer) override { return known(peer).where.space == mine_.space; }
 
   int rank() const { return rank_; }
@@ -74,7 +74,7 @@ class context final : public network::context {
     std::atomic<bool>& accessed = peers_[static_cast<size_t>(peer)].accessed;
     if (!accessed.load(std::memory_order_relaxed)) accessed.store(true, std::memory_order_relaxed);
   }
-  /// Whether this process has sent something to that rank or accessed its memory.
+  /// Returns whether this process has sent something to that rank or accessed its memory.
   bool has_turned_to(int peer) const {
     const auto& p = peers_[static_cast<size_t>(peer)];
     return p.mapped.load(std::memory_order_relaxed) != nullptr || p.accessed.load(std::memory_order_relaxed);
@@ -103,7 +103,7 @@ class context final : public network::context {
     if (is_external(peer)) return !external_->connected(peer);
     return peers_[static_cast<size_t>(peer)].failed.load(std::memory_order_acquire);
   }
-  /// Whether the peer has closed: it notifies us, or, if it does not know us, marks its own segment.
+  /// Returns whether the peer has closed: it notifies us, or, if it does not know us, marks its own segment.
   bool has_left(int peer) const {
     if (own().close_flag_of(peer).load(std::memory_order_acquire) != 0) return true;
     std::byte* base = peers_[static_cast<size_t>(peer)].mapped.load(std::memory_order_acquire);

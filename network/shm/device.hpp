@@ -81,19 +81,19 @@ class device final : public network::device {
   void adopt_announced(int peer, slot_number here);    // under mutex_
   void adopt_external_lane(int peer, uint32_t index);  // under mutex_
   in_lane* external_lane_of(int peer) const;           // under mutex_
-  /// False if messages wait in the lane, or another thread is draining it.
+  /// Returns false if messages wait in the lane, or another thread is draining it.
   bool close_external_lane(const external_peers::ending& e);
-  /// False if there is still something to handle.
+  /// Returns false if there is still something to handle.
   LCI_COLD bool check_external_peers(event_sink& sink);
   void leave_external_peers();
 
   /// The payload has at most out_lane::most_of_lines bytes.
   void push_short(out_lane& lane, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t inject_other_size(out_lane& lane, message_head head, const void* payload, size_t size);
-  /// Whether this lane is still the calling thread's lane to `peer`. The caller holds the lane's lock; before it got
-  /// the lock, another thread may have reassigned the lane.
+  /// Returns whether this lane is still the calling thread's lane to `peer`. The caller holds the lane's lock; before
+  /// it got the lock, another thread may have reassigned the lane.
   bool may_use(const out_lane& lane, int peer) const { return lane_of(thread_index(), peer) == &lane; }
-  /// Whether the lane leads to an external peer whose connection has ended. The caller holds the lane's lock.
+  /// Returns whether the lane leads to an external peer whose connection has ended. The caller holds the lane's lock.
   bool leads_nowhere(const out_lane& lane, int peer) const {
     return lane.target < 0 && !context_.external_peers()->connected(peer);
   }
@@ -102,8 +102,8 @@ class device final : public network::device {
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
   LCI_NOINLINE errorcode_t put_or_get(const net_op& op);
-  /// Whether the peer's device exists: memory registered with a freed device may have been reused. `unknown`: the
-  /// system lacks resources to check now.
+  /// Returns whether the peer's device exists: memory registered with a freed device may have been reused. `unknown`:
+  /// the system lacks resources to check now.
   presence presence_of(int peer);
   [[noreturn]] LCI_COLD void throw_refused(const net_op& op, int error) const;
   /// Once: a peer's memory can't be mapped now, so posts to it return `retry`.

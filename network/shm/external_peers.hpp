@@ -57,7 +57,7 @@ class external_peers {
     connection_area_view connection_area;
     slot_number there;
   };
-  /// False if the peer is not connected.
+  /// Returns false if the peer is not connected.
   bool find_route(int peer, route& r);
 
   /// Calls f(peer, slot here) for all connected peers.
@@ -82,7 +82,7 @@ class external_peers {
   /// Registers a device; returns the number of the first ending that it must handle.
   uint64_t add_device();
   void remove_device(uint64_t next_ending);
-  /// False if no ending with that number exists yet.
+  /// Returns false if no ending with that number exists yet.
   bool find_ending(uint64_t number, ending& e);
   /// Records that one device has handled the ending.
   void dealt_with(uint64_t number);

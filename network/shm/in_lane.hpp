@@ -30,7 +30,7 @@ class alignas(cache_line) in_lane {
         thread_(shared_.thread),
         own_(shared_.source == receiver) {}
 
-  /// Whether a message waits. Only a hint: another thread may take it.
+  /// Returns whether a message waits. Only a hint: another thread may take it.
   bool ready() const { return is_full(head_.load(std::memory_order_relaxed)); }
 
   /// As ready(), for polls. After a stream of larger messages was drained, a poll skips the lane for a moment: polling
@@ -44,9 +44,9 @@ class alignas(cache_line) in_lane {
     return ready();
   }
 
-  /// Whether a message was found without an idle poll since the previous one: then more may wait. If messages come one
-  /// by one and are answered, looking for the next would only take its slot from the sender's cache, and delay the
-  /// answer by that transfer. Under lock.
+  /// Returns whether a message was found without an idle poll since the previous one: then more may wait. If messages
+  /// come one by one and are answered, looking for the next would only take its slot from the sender's cache, and delay
+  /// the answer by that transfer. Under lock.
   bool in_a_stream(uint32_t idle_polls) {
     const bool same = idle_polls == idle_polls_before_;
     idle_polls_before_ = idle_polls;
@@ -60,7 +60,7 @@ class alignas(cache_line) in_lane {
     return (slot_word::flags(word) & slot_word::in_ring) != 0;
   }
 
-  /// Whether the receiver has sent something since the last call; `sent` counts its messages. Under lock.
+  /// Returns whether the receiver has sent something since the last call; `sent` counts its messages. Under lock.
   bool is_answered(uint64_t sent) {
     const bool answered = sent != answers_before_;
     answers_before_ = sent;
@@ -77,7 +77,7 @@ class alignas(cache_line) in_lane {
   uint32_t index() const { return index_; }
   /// Index of the thread that sends, which a peer may have invented.
   int thread() const { return thread_; }
-  /// Whether the receiver itself sends through it.
+  /// Returns whether the receiver itself sends through it.
   bool own() const { return own_; }
   /// Number of slots consumed. Only a hint without lock.
   uint64_t consumed() const { return head_.load(std::memory_order_relaxed); }

@@ -52,7 +52,7 @@ class alignas(cache_line) out_lane {
     index_ = index;
   }
 
-  /// Whether the lane is of one thread, and has room; ignores space that the receiver has given back meanwhile.
+  /// Returns whether the lane is of one thread, and has room; ignores space that the receiver has given back meanwhile.
   bool has_room_alone() const { return !shared_by_threads && tail_ < limit_; }
   bool has_room() {
     if (LCI_LIKELY(tail_ < limit_)) return true;
@@ -212,8 +212,8 @@ class alignas(cache_line) out_lane {
     fetched_.add(end - begin);
   }
 
-  /// Whether the receiver writes something that its peers have asked for, or has done so since the last call: between
-  /// two such writes it polls.
+  /// Returns whether the receiver writes something that its peers have asked for, or has done so since the last call:
+  /// between two such writes it polls.
   bool receiver_answers() {
     const uint32_t ended = entry_->answers_ended.load(std::memory_order_relaxed), before = their_answers_;
     their_answers_ = ended;

@@ -57,7 +57,7 @@ bool read_stat(int pid, process_stat& s) {
   return got == 2;
 }
 
-/// Whether the process with this pid is not the one that started at that time.
+/// Returns whether the process with this pid is not the one that started at that time.
 bool is_another(int pid, uint64_t start_time) {
   process_stat s;
   if (read_stat(pid, s))

@@ -21,7 +21,7 @@ class process_watch {
   process_watch(const process_watch&) = delete;
   process_watch& operator=(const process_watch&) = delete;
 
-  /// Whether the process has ended. If it can't be checked now, it counts as running.
+  /// Returns whether the process has ended. If it can't be checked now, it counts as running.
   bool has_ended(int pid, uint64_t start_time);
 
  private:

@@ -55,7 +55,7 @@ struct slot_word {
   static constexpr uint64_t slots_of_long(size_t size) {
     return size - 1 < widest ? 2 * ((size + wide - 1) / wide) : 2;
   }
-  /// Whether it is a message in this one slot; such a word has no flags.
+  /// Returns whether it is a message in this one slot; such a word has no flags.
   static constexpr bool is_short(uint64_t word) { return flags(word) <= narrow; }
 };
 

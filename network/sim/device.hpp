@@ -96,7 +96,7 @@ class device final : public network::device {
   /// Completes or fails each operation in flight to the peer.
   void settle_under_way(int peer);
   bool anything_from(int peer) const;
-  /// Whether it has yet to be reported that the peer freed its device.
+  /// Returns whether it has yet to be reported that the peer freed its device.
   bool device_end_is_due(int peer) const;
   /// Our id at the station of `peer`, which is our id of it.
   int id_at(int peer, int station) const;

@@ -17,7 +17,7 @@ class pinned_pages {
   /// Returns a stamp for the pages mapped at [base, base + size) now. Throws resource_error if they can't be locked.
   uint64_t pin(uint64_t base, size_t size);
   void unpin(uint64_t base, size_t size);
-  /// Whether [base, base + size), or a part of it, still has the pages for which pin() returned `stamp`.
+  /// Returns whether [base, base + size), or a part of it, still has the pages for which pin() returned `stamp`.
   bool intact(uint64_t base, size_t size, uint64_t stamp) const;
 
  private:

@@ -167,7 +167,7 @@ class world {
   void violation(std::string what);
   uint64_t new_key();
   void forget(std::map<uint64_t, region>::iterator r);
-  /// Whether a part of `r` is the memory that was registered.
+  /// Returns whether a part of `r` is the memory that was registered.
   bool intact(const region& r, uint64_t base, size_t size) const {
     return r.stamp == 0 || pages_.intact(base, size, r.stamp);
   }

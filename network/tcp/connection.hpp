@@ -83,7 +83,7 @@ struct connection {
   suspicion why_suspected;
 
   bool is_gone() const { return state.is_gone(); }
-  /// Whether the next message goes alone; if so, counts it as sent. Under lock.
+  /// Returns whether the next message goes alone; if so, counts it as sent. Under lock.
   bool goes_alone(uint64_t now, size_t size) {
     if (sending || !waiting.empty() || broken) return false;
     if (size >= large) return true;

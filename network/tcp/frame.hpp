@@ -82,7 +82,7 @@ struct frame_view {
   size_t padding;  ///< bytes of padding after the content
 };
 
-/// Whether `size`, without the head, is valid for a frame of that kind.
+/// Returns whether `size`, without the head, is valid for a frame of that kind.
 inline bool makes_sense(frame_kind kind, size_t size) {
   switch (kind) {
     case frame_kind::message:

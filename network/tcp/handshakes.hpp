@@ -15,7 +15,7 @@ namespace lci::network::sockets {
 /// Receives the results: the device. Called under the lock of the handshakes.
 class connection_owner {
  public:
-  /// Whether a connection exists, or will never exist.
+  /// Returns whether a connection exists, or will never exist.
   virtual bool has_decided(int rank) = 0;
   /// A connection is established. It is no longer in the epoll set of the handshakes.
   virtual void on_connected(int rank, socket_handle socket) = 0;
@@ -42,7 +42,7 @@ class handshakes {
 
   const endpoint& own() const { return own_; }
 
-  /// Whether an epoll event with this mark belongs to the handshakes.
+  /// Returns whether an epoll event with this mark belongs to the handshakes.
   static bool is_ours(uint64_t mark) { return mark >> 32 != 0; }
 
   /// Starts to connect.

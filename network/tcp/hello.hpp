@@ -30,7 +30,7 @@ constexpr size_t reply_size = 32;
 
 std::string encode(const hello& h);
 std::string encode(const reply& r);
-/// False: not sent by a device of this version. `bytes` has `hello_size` or `reply_size` bytes.
+/// Returns false if it was not sent by a device of this version. `bytes` has `hello_size` or `reply_size` bytes.
 bool decode(const std::string& bytes, hello& h);
 bool decode(const std::string& bytes, reply& r);
 

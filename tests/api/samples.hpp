@@ -47,7 +47,7 @@ T value_of(T value = T{}) {
   return value;
 }
 
-/// Whether a setter has returned the functor itself.
+/// Returns whether a setter has returned the functor itself.
 template <class Functor>
 bool is(const Functor& returned, const Functor& functor) {
   return &returned == &functor;

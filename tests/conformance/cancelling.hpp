@@ -30,7 +30,7 @@ class end_queue {
     return s;
   }
   bool empty_now() { return lci::cq_pop_x(comp_).runtime(env_.rt)().is_retry(); }
-  /// Whether no further status arrives during some more rounds of progress.
+  /// Returns whether no further status arrives during some more rounds of progress.
   bool empty() {
     // Beside programs that compute, each yield of env_.progress() costs their time slice.
     for (int i = 0; i < 100; ++i) i % 25 == 0 ? env_.progress() : (void)lci::progress_x().runtime(env_.rt)();

@@ -10,9 +10,9 @@ namespace conf {
 class channel {
  public:
   virtual ~channel() = default;
-  /// False if the text can't be sent yet: rank 0 has no connection with `to`, or the peer is not ready.
+  /// Returns false if the text can't be sent yet: rank 0 has no connection with `to`, or the peer is not ready.
   virtual bool send(int to, const std::string& text) = 0;
-  /// False if there is no text. Rank 0 receives the texts of all others, which receive rank 0's.
+  /// Returns false if there is no text. Rank 0 receives the texts of all others, which receive rank 0's.
   virtual bool receive(std::string& text) = 0;
 };
 

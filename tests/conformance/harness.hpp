@@ -123,11 +123,11 @@ void on_ranks(const std::function<void(rank_env&)>& body, const tuner& tune = {}
 
 /// How many ranks on_ranks() will run.
 int rank_count();
-/// Whether LCI_TEST_CONTROL is set, since the ranks run on several hosts: they have no common memory and clock.
+/// Returns whether LCI_TEST_CONTROL is set, since the ranks run on several hosts: they have no common memory and clock.
 bool on_several_hosts();
-/// Whether all ranks are threads of this process, over the simulated network.
+/// Returns whether all ranks are threads of this process, over the simulated network.
 bool ranks_in_one_process();
-/// Whether libfabric carries the messages.
+/// Returns whether libfabric carries the messages.
 bool over_libfabric();
 bool over_libibverbs();
 

@@ -51,7 +51,7 @@ class inbox {
 
   /// Waits for the `expected` arrivals of a round and returns them in any order. A counter's have no content.
   std::vector<arrival> collect();
-  /// Whether nothing has arrived beyond the collected rounds.
+  /// Returns whether nothing has arrived beyond the collected rounds.
   bool empty();
 
   /// Called by completion objects.

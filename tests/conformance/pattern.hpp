@@ -15,7 +15,7 @@ inline char pattern_byte(uint64_t seed, size_t i) {
 inline void fill(void* to, size_t size, uint64_t seed) {
   for (size_t i = 0; i < size; ++i) static_cast<char*>(to)[i] = pattern_byte(seed, i);
 }
-/// Whether `size` bytes are those at offset `skip` of a message made with `seed`.
+/// Returns whether `size` bytes are those at offset `skip` of a message made with `seed`.
 inline bool matches(const void* at, size_t size, uint64_t seed, size_t skip = 0) {
   for (size_t i = 0; i < size; ++i)
     if (static_cast<const char*>(at)[i] != pattern_byte(seed, i + skip)) return false;
@@ -51,7 +51,7 @@ class guarded {
   char* data() { return all_.data() + guard; }
   size_t size() const { return size_; }
   void clear() { all_.assign(all_.size(), '\x5a'); }
-  /// Whether nothing was written outside of the buffer, nor after its first `used` bytes.
+  /// Returns whether nothing was written outside of the buffer, nor after its first `used` bytes.
   bool intact(size_t used) const {
     for (size_t i = 0; i < guard; ++i)
       if (all_[i] != '\x5a') return false;

@@ -39,7 +39,7 @@ struct pieces {
     for (size_t i = 0; i < size(); ++i) out[i] = from[places[i]];
     return out;
   }
-  /// Whether all bytes outside of the layout are `value`.
+  /// Returns whether all bytes outside of the layout are `value`.
   bool rest_is(const char* at, size_t n, char value) const {
     std::vector<bool> ours(n);
     for (const size_t p : places) ours[p] = true;

@@ -36,7 +36,7 @@ class raw_port {
     return found;
   }
 
-  /// Whether no status is left and further polls return none.
+  /// Returns whether no status is left and further polls return none.
   bool quiet() {
     for (int i = 0; i < 50; ++i) poll();
     return polled.empty();

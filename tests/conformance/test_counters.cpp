@@ -27,7 +27,7 @@ void expect_count(rank_env& env, const lci::count_t& count, uint64_t messages, u
 const std::vector<size_t> counted_sizes = {0, 5, 48, 3000, 200'000};
 const uint64_t counted_bytes = std::accumulate(counted_sizes.begin(), counted_sizes.end(), uint64_t{0});
 
-/// Whether the processor has the vectors that the library copies by.
+/// Returns whether the processor has the vectors that the library copies by.
 bool has_vectors() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx2");

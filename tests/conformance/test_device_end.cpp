@@ -13,7 +13,7 @@ namespace {
 constexpr size_t large = 300'000;
 constexpr lci::tag_t tag = 7;
 
-/// Whether the operation ended as `cancelled`, or as `done` because that was faster.
+/// Returns whether the operation ended as `cancelled`, or as `done` because that was faster.
 bool ended_early_or_well(const lci::status_t& s) { return s.is_done() || s.error == lci::errorcode_t::cancelled; }
 
 /// A device with connections to all ranks. Without them, a first message might still wait for a connection when the

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t rows = 24;
 
-/// Whether each byte of rank's window that a put has written has the value that the last put wrote there.
+/// Returns whether each byte of rank's window that a put has written has the value that the last put wrote there.
 bool has_values(const window& w, char* data, const std::vector<char>& expected) {
   return w.size() == expected.size() && std::memcmp(data, expected.data(), expected.size()) == 0;
 }

@@ -12,7 +12,7 @@ namespace {
 
 char* base_of(rank_env& env, lci::mr_t mr) { return static_cast<char*>(lci::get_mr_base_x(mr).runtime(env.rt)()); }
 
-/// Whether `peer` must be able to access this rank's shared memory directly.
+/// Returns whether `peer` must be able to access this rank's shared memory directly.
 bool same_host(const rank_env& env, int peer) {
   const char* per_host =
       std::getenv(ranks_in_one_process() ? "LCI_ATTR_SIM_RANKS_PER_HOST" : "LCI_ATTR_RANKS_PER_HOST");

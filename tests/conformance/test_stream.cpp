@@ -102,7 +102,7 @@ bool accepted(F post) {
   return false;
 }
 
-/// Whether only this rank's own threads make progress.
+/// Returns whether only this rank's own threads make progress.
 bool progress_is_ours() { return std::getenv("LCI_ATTR_PROGRESS_THREAD") == nullptr; }
 
 size_t some_size(rank_env& env, uint64_t number) {

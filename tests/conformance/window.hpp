@@ -45,7 +45,7 @@ class window {
   size_t size() const { return size_; }
   /// The remote key of a rank's window, for use on the n-th device.
   lci::rmr_t of(int rank, size_t device = 0) const { return rmrs_[device][static_cast<size_t>(rank)]; }
-  /// Whether all bytes outside of the given range have their initial value.
+  /// Returns whether all bytes outside of the given range have their initial value.
   bool untouched_but(size_t from, size_t size) const {
     for (size_t i = 0; i < size_; ++i)
       if ((i < from || i >= from + size) && data_[i] != '\x5a') return false;

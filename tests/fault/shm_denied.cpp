@@ -19,7 +19,7 @@ std::atomic<long> allowed_calls{-1};  // before one that is denied; negative: al
 std::atomic<bool> denies_others{false};
 std::atomic<int> n_denied{0}, n_calls{0};
 
-/// Whether this call is to fail.
+/// Returns whether this call is to fail.
 bool is_denied() {
   n_calls.fetch_add(1);
   if (allowed_calls.load() < 0) return false;

@@ -250,7 +250,7 @@ class model_job {
         damage_(damage),
         server_(size, "job", [this](int rank, const std::string& line) { replies_[size_t(rank)].push_back(line); }) {}
 
-  /// False: the server did what it must not.
+  /// Returns false if the server did what it must not.
   bool run(int steps) {
     for (int i = 0; i < steps; ++i) {
       const int rank = int(below(random_, size));

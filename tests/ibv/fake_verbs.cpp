@@ -79,7 +79,7 @@ T* fake(Of* of) {
   return static_cast<T*>(of);
 }
 
-/// Whether the key gives this access to all these bytes.
+/// Returns whether the key gives this access to all these bytes.
 bool covers(uint32_t key, uint64_t address, uint64_t size, int access) {
   const auto found = registrations.find(key);
   if (found == registrations.end()) return false;

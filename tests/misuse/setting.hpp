@@ -22,7 +22,7 @@ const double negative_not_a_number = -std::nan("");
 struct setting {
   setting();
 
-  /// Whether sends, active messages, puts, gets and a barrier still work. Called after each case.
+  /// Returns whether sends, active messages, puts, gets and a barrier still work. Called after each case.
   bool works();
 
   // Objects that the constructor allocates.

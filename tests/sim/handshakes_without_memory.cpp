@@ -42,8 +42,8 @@ struct device_of_handshakes final : connection_owner {
   handshakes hands;
 };
 
-/// Whether a device connects again within two seconds, after its peer has dropped a connection, and the allocation
-/// after `good` ones has failed meanwhile.
+/// Returns whether a device connects again within two seconds, after its peer has dropped a connection, and the
+/// allocation after `good` ones has failed meanwhile.
 bool connects_again(long good) {
   device_of_handshakes here(0);
   sockaddr_storage at = listening_address("127.0.0.1");

@@ -137,7 +137,7 @@ class mixed_job {
   bool is_dead(int rank) const;
   void kill_victim();
   void isolate_victim();
-  /// Whether all ranks have reported the failure and have no operation in flight.
+  /// Returns whether all ranks have reported the failure and have no operation in flight.
   bool settled() const;
   int expected_failures(int rank) const;
   void check_death_is_known();

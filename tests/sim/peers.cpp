@@ -154,7 +154,7 @@ void exchange(station& from, station& to, pair_of_ids ids, size_t size, const st
   lci::deregister_memory_x(&mr).runtime(to.rt)();
 }
 
-/// Whether posts to this id throw, since no connection has it.
+/// Returns whether posts to this id throw, since no connection has it.
 bool is_refused(station& s, int peer) {
   char byte = 0;
   try {

@@ -36,7 +36,7 @@ class exempt {
   exempt& operator=(const exempt&) = delete;
 };
 
-/// Whether the configured fault ends a connection.
+/// Returns whether the configured fault ends a connection.
 bool breaks_connections();
 
 /// The number of calls that were made to fail.

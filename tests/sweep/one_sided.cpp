@@ -35,8 +35,8 @@ struct windows {
 
 void mark(int i, bool good) { page->outcomes[1][static_cast<size_t>(i)].store(good ? outcome::good : outcome::failed); }
 
-/// Whether a peer failure was reported. Then signals may be lost although their data was delivered, and the end of a
-/// put or get says nothing about them.
+/// Returns whether a peer failure was reported. Then signals may be lost although their data was delivered, and the end
+/// of a put or get says nothing about them.
 bool may_lack_signals() { return is_broken() || has_lost(me) || has_lost(peer()); }
 
 /// A queue of each rank for the signals of puts and gets, and the peer's handle.

@@ -14,7 +14,7 @@ inline int peer() { return n_ranks == 1 ? 0 : 1 - me; }
 struct peer_lost {};
 /// Set while a peer failure is allowed, since the configured fault breaks a connection.
 extern bool may_lose_peer;
-/// Whether the exception reports an allowed failure of the peer.
+/// Returns whether the exception reports an allowed failure of the peer.
 bool is_loss(const std::exception& e);
 inline bool has_lost(int rank) { return page->lost[static_cast<size_t>(rank)].load() != 0; }
 
@@ -40,7 +40,7 @@ void insist(const char* what, F f) {
   fail("%s: fails for ever", what);
 }
 
-/// Whether a fault that may break the connection has done so: no further messages arrive then.
+/// Returns whether a fault that may break the connection has done so: no further messages arrive then.
 bool is_broken();
 /// As insist(), but returns once that has happened.
 template <class F>

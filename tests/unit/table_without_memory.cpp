@@ -60,7 +60,7 @@ bool fails_without_memory(long good, const F& f) {
   }
 }
 
-/// Whether the table stores the first `n` messages and no others, in this order.
+/// Returns whether the table stores the first `n` messages and no others, in this order.
 bool stores(engine_table& table, int n) {
   int i = 0;
   bool in_order = true;

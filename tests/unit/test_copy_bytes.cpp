@@ -72,7 +72,7 @@ bool takes_less_than(double most, pages& to, pages& from, size_t at, size_t size
   return false;
 }
 
-/// Whether the kernel copies between processes here; some containers forbid it.
+/// Returns whether the kernel copies between processes here; some containers forbid it.
 bool kernel_copies() {
   uint64_t from = 1, to = 0;
   return lci::network::shm::read_memory(getpid(), &to, reinterpret_cast<uintptr_t>(&from), sizeof from) == 0;

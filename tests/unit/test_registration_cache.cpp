@@ -53,7 +53,7 @@ struct fixture {
 
   uint64_t registered() const { return job.world->stats().registrations; }
   lci::reg_cache_stats_t stats() { return cache->stats(); }
-  /// Whether the network accepts a send from this memory with this registration.
+  /// Returns whether the network accepts a send from this memory with this registration.
   bool reaches(const registration& r, char* from, size_t size) {
     for (size_t at = 0; at < size; at += page) {
       lci::network::net_op op = sim_test::send_op(0, from + at, std::min(page, size - at), sim_test::id(0));

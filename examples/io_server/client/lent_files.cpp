@@ -44,8 +44,8 @@ descriptor copy_of(int64_t process, int64_t fd) {
 #endif
 }
 
-/// Whether the copied descriptor is of the server's file: in a container, the server's number may be that of another
-/// process.
+/// Returns whether the copied descriptor is of the server's file: in a container, the server's number may be that of
+/// another process.
 bool is_same(int fd, const struct statx& expected) {
   struct stat status {};
   return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == expected.stx_ino &&

@@ -31,7 +31,8 @@ class lent_descriptor {
   void note_own(size_t size, std::chrono::nanoseconds time);
   void note_server(size_t size, std::chrono::nanoseconds time);
 
-  /// Whether a lent_descriptor of this process has this number. Programs that close all descriptors must not close it.
+  /// Returns whether a lent_descriptor of this process has this number. Programs that close all descriptors must not
+  /// close it.
   static bool is_one(int fd);
   /// Closes all, in a forked child. They must not be used any more.
   static void close_all();

@@ -19,7 +19,7 @@ class staging {
   /// Locks the memory for one transfer. Fails if another transfer uses it, or if a put's post does not copy the data.
   std::unique_lock<std::mutex> try_begin();
 
-  /// Whether the server is on this host and the kernel copies between its memory and this process's.
+  /// Returns whether the server is on this host and the kernel copies between its memory and this process's.
   bool is_near();
 
   /// As client::write(). The caller must hold the lock that `try_begin` has returned.

@@ -39,7 +39,7 @@ class file_jobs {
   /// At most `most` may be unfinished. The job must exist until it is finished or end() has returned. Jobs are finished
   /// in the order of these calls.
   void add(job* j);
-  /// Whether the oldest job has been executed.
+  /// Returns whether the oldest job has been executed.
   bool is_ready();
   /// Waits until the oldest job has been executed, and removes it.
   void finish();

@@ -174,8 +174,8 @@ bool server::others_are_active(int client) {
   return now - client_changed_ < std::chrono::milliseconds(10);
 }
 
-// Whether to let another thread lead during this request. Not for a single client, since that thread would compete with
-// it for a processor.
+// Returns whether to let another thread lead during this request. Not for a single client, since that thread would
+// compete with it for a processor.
 bool server::may_last(const request& h, int client) {
   if (h.what == op::fsync || h.what == op::fallocate) return true;
   const bool others = others_are_active(client);

@@ -64,7 +64,7 @@ class transfer_buffers {
   int from_client(int client, const request& h, size_t size, size_t& total, Write write);
   int client_to_file(const open_file& file, int client, const request& h, size_t size, size_t& total);
   int append(const open_file& file, int client, const request& h, size_t size, size_t& total);
-  /// Whether a second thread should read or write the file meanwhile.
+  /// Returns whether a second thread should read or write the file meanwhile.
   bool overlaps(size_t size) const;
   int read_overlapped(const open_file& file, int client, const request& h, size_t size, size_t& total);
   int write_overlapped(const open_file& file, int client, const request& h, size_t size, size_t& total);

@@ -35,7 +35,7 @@ class remote_file {
   std::string path() const;
   int flags() const;
   void set_flags(int flags);
-  /// Whether this is the working folder that an executed program inherits.
+  /// Returns whether this is the working folder that an executed program inherits.
   bool is_cwd() const;
   void mark_as_cwd();
 

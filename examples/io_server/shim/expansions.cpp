@@ -34,8 +34,8 @@ auto open_trees(Function real, char* const* paths, int options, Compare compare)
 
 bool has_pattern(const char* text) { return std::strpbrk(text, "*?[") != nullptr; }
 
-/// Whether a word is a remote path, and the text or the word has a pattern. If a local folder has the name of a remote
-/// one, the C library has compared the pattern with files there; otherwise it has left the pattern as it is.
+/// Returns whether a word is a remote path, and the text or the word has a pattern. If a local folder has the name of a
+/// remote one, the C library has compared the pattern with files there; otherwise it has left the pattern as it is.
 bool has_remote_pattern(const char* text, const wordexp_t& words) {
   const bool any = has_pattern(text);
   for (size_t i = 0; i < words.we_wordc; ++i) {

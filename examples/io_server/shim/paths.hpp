@@ -29,7 +29,7 @@ class place {
     if (unknown_) throw std::bad_alloc();
     return text_;
   }
-  /// Whether the path names one of the process's descriptors of remote files; inner() is the file's path.
+  /// Returns whether the path names one of the process's descriptors of remote files; inner() is the file's path.
   bool names_descriptor() const { return names_descriptor_; }
   /// The path for the real function; null if the program has passed null.
   const char* local() const { return rewritten_ ? text_.c_str() : given_; }

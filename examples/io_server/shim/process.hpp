@@ -7,8 +7,8 @@
 
 namespace io_shim {
 
-/// Whether this thread is inside a call of this library. Then replaced functions that LCI calls forward to the real
-/// ones.
+/// Returns whether this thread is inside a call of this library. Then replaced functions that LCI calls forward to the
+/// real ones.
 bool is_inside();
 
 /// A scope for communication with the server. Blocks signals, so that their handlers never run while locks are held,
@@ -29,7 +29,7 @@ class remote_call {
 /// child of vfork() if the parent is not connected. Clients are never freed, since files refer to them. To be called in
 /// a remote_call.
 io_server::client* current_client();
-/// Whether this process is connected; for a child of vfork(): whether its parent is.
+/// Returns whether this process is connected; for a child of vfork(): whether its parent is.
 bool is_connected();
 
 /// Closes the process's files at the server, before the process exits.
@@ -38,11 +38,11 @@ void end_session();
 /// Records that the process has had locks at the server.
 void note_lock();
 
-/// Whether this process is a child of vfork(). It shares the parent's memory, so it must not change the library's
-/// state.
+/// Returns whether this process is a child of vfork(). It shares the parent's memory, so it must not change the
+/// library's state.
 bool is_borrowed();
 
-/// Whether LCI, or the client, uses the descriptor. Programs that close all descriptors must not close it.
+/// Returns whether LCI, or the client, uses the descriptor. Programs that close all descriptors must not close it.
 bool is_of_lci(int fd);
 
 }  // namespace io_shim

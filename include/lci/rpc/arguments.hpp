@@ -41,7 +41,7 @@ struct element_of<std::span<T>> {
 template <class P>
 constexpr bool is_string = std::is_same_v<P, std::string> || std::is_same_v<P, std::string_view>;
 
-/// Whether `A` is a container with contiguous elements of type T.
+/// Returns whether `A` is a container with contiguous elements of type T.
 template <class A, class T, class = void>
 struct provides : std::false_type {};
 template <class A, class T>

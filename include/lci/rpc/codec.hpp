@@ -80,7 +80,7 @@ template <class T>
 struct is_known : std::false_type {};
 template <class T>
 constexpr bool is_raw = std::is_trivially_copyable_v<T>&& std::is_class_v<T> && !has_visitor<T> && !is_known<T>::value;
-/// Whether an array of T is encoded as the array's bytes.
+/// Returns whether an array of T is encoded as the array's bytes.
 template <class T>
 constexpr bool is_block = is_number<T> || std::is_enum_v<T>;
 

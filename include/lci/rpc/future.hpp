@@ -60,7 +60,7 @@ class [[nodiscard]] future {
   future() = default;
 
   explicit operator bool() const { return call_ != nullptr; }
-  /// Whether the call is complete, so that get() does not wait.
+  /// Returns whether the call is complete, so that get() does not wait.
   bool is_ready() const { return detail::is_done(valid()); }
   /// Makes progress until the call is complete.
   void wait() { detail::wait(valid(), detail::no_limit); }

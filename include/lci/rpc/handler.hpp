@@ -191,7 +191,7 @@ struct handler_for {
   using type = plain_handler<F, Shape>;
 };
 
-/// Whether F can be called with a procedure's signature.
+/// Returns whether F can be called with a procedure's signature.
 template <class Signature, class Shape>
 constexpr bool is_same_signature = std::is_same_v<Signature, typename Shape::types::function_type>;
 

@@ -26,7 +26,7 @@ class call_inspection {
  public:
   /// Throws in a forked child.
   explicit call_inspection(const char* operation);
-  /// Whether arguments are inspected.
+  /// Returns whether arguments are inspected.
   bool thorough() const { return thorough_; }
 
   void look_at(const char* argument, runtime_t h);

@@ -9,7 +9,7 @@
 
 namespace lci::core {
 
-/// False for COMP_NULL and the constants beside it, which are no objects.
+/// Returns false for COMP_NULL and the constants beside it, which are no objects.
 inline bool can_signal(comp_t comp) { return !comp.is_empty(); }
 
 /// COMP_NULL stands for allow_posted = false and allow_retry = false.
@@ -18,7 +18,7 @@ inline bool may_retry(const Args& a) {
   return a.allow_retry && a.local_comp.p_impl != nullptr;
 }
 
-/// Whether the operation is over as soon as the network has taken a copy of the message.
+/// Returns whether the operation is over as soon as the network has taken a copy of the message.
 template <class Args>
 inline bool ends_with_copy(const device& d, const Args& a) {
   return LCI_LIKELY(a.comp_semantic == comp_semantic_t::memory) ||
@@ -39,7 +39,7 @@ inline bool looks_at_rank(matching_policy_t policy) {
   return (static_cast<unsigned>(policy) & static_cast<unsigned>(matching_policy_t::rank_only)) != 0;
 }
 
-/// Whether memory can be that large.
+/// Returns whether memory can be that large.
 inline bool is_possible(size_t size) { return static_cast<int64_t>(size) >= 0; }
 [[noreturn]] LCI_COLD void reject_size(const char* what, size_t size, const char* argument = "size");
 

@@ -77,15 +77,15 @@ class device final : public network::event_sink, public detail::device_front, pu
     op->counted = true;
     op->parity = flushes.begin(op->status.rank) != 0;
   }
-  /// Whether the peer has asked for a pause of sends because it stores too many unexpected messages.
+  /// Returns whether the peer has asked for a pause of sends because it stores too many unexpected messages.
   bool sends_pause(int peer) {
     return LCI_UNLIKELY((not_plain.load(std::memory_order_relaxed) & peer_pauses) != 0) && flow.is_paused_by(peer);
   }
-  /// Whether the backlog, behind which later requests must queue, is empty, and no peer has failed.
+  /// Returns whether the backlog, behind which later requests must queue, is empty, and no peer has failed.
   bool undisturbed() const { return backlog.empty() && !failures.any_rank(); }
-  /// Whether the key's memory was registered with the device of this uid at its owner's rank.
+  /// Returns whether the key's memory was registered with the device of this uid at its owner's rank.
   bool takes(const rmr_t& rmr) const { return rmr.is_of(attr.uid); }
-  /// Whether nothing is outstanding: neither operations nor messages in the backlog.
+  /// Returns whether nothing is outstanding: neither operations nor messages in the backlog.
   bool drained() const { return backlog.empty() && pending.load(std::memory_order_acquire) == 0; }
   bool served() const { return service.load(std::memory_order_relaxed) != nullptr; }  // by a progress thread
 

@@ -18,9 +18,9 @@ class device_lifetime {
   bool has_tasks() const { return tasks_.load(std::memory_order_acquire) != 0; }
 
   void begin_to_close() { closing_.store(true, std::memory_order_release); }
-  /// Whether the device is being freed: work that waits for a peer's answer must end without it.
+  /// Returns whether the device is being freed: work that waits for a peer's answer must end without it.
   bool closing() const { return closing_.load(std::memory_order_acquire); }
-  /// True once: progress was refused while the device closes, and that has not been logged.
+  /// Returns true once: progress was refused while the device closes, and that has not been logged.
   bool is_first_refusal() { return !refusal_logged_.exchange(true, std::memory_order_relaxed); }
 
   /// From now on note() appends to `rest`, which must outlive the device.

@@ -30,15 +30,15 @@ class flow_control {
     if (const auto m = window_.remove(peer, size); LCI_UNLIKELY(m.number != 0)) send_pause(peer, m);
   }
 
-  /// Whether the peer has asked for a pause. Called for a send that it stops: looks for circles of ranks that wait for
-  /// each other, which get more room.
+  /// Returns whether the peer has asked for a pause. Called for a send that it stops: looks for circles of ranks that
+  /// wait for each other, which get more room.
   LCI_COLD bool is_paused_by(int peer);
   /// A message of kind send_pause has arrived. False: it makes no sense.
   LCI_COLD bool receive(int peer, const wire::message& m);
   /// The peer has failed, left, or freed its device.
   LCI_COLD void forget(int peer);
 
-  /// Whether send_waiting() has something to do.
+  /// Returns whether send_waiting() has something to do.
   bool has_waiting() const { return waiting_.load(std::memory_order_relaxed); }
   /// Sends what could not be sent for want of memory. False: there was nothing.
   LCI_COLD bool send_waiting();

@@ -13,7 +13,7 @@
 
 namespace lci::core {
 
-/// Whether nothing of the device waits for something that rings no bell: room in the network, or packets.
+/// Returns whether nothing of the device waits for something that rings no bell: room in the network, or packets.
 inline bool may_sleep_long(const device& d) {
   return d.backlog.empty() && !d.receive_window.has_requests() &&
          d.rt.deferred.count.load(std::memory_order_acquire) == 0 && !d.supply.lack_receives();

@@ -48,7 +48,7 @@ class packet_supply {
     receives_->remove(p);
     if (is_reserved(p)) reserved_receives_.fetch_sub(1, std::memory_order_relaxed);
   }
-  /// Whether the network has fewer receive buffers than it should.
+  /// Returns whether the network has fewer receive buffers than it should.
   bool lack_receives() const { return receives_ != nullptr && !receives_->all_out(); }
 
   // --- pools ---

@@ -48,12 +48,12 @@ class peer_failures {
 
   // --- asking ---
 
-  /// Whether has_failed() and with() are worth a call.
+  /// Returns whether has_failed() and with() are worth a call.
   bool may_be_any() const { return look_.load(std::memory_order_seq_cst); }
-  /// Whether a rank of the job has failed.
+  /// Returns whether a rank of the job has failed.
   bool any_rank() const { return any_rank_.load(std::memory_order_relaxed); }
   LCI_COLD bool has_failed(int peer) const;
-  /// Whether the peer closes its device, or has closed it.
+  /// Returns whether the peer closes its device, or has closed it.
   LCI_COLD bool is_closing(int peer) const;
   /// How an operation ends that waits for the peer: `none` while the peer may still answer.
   LCI_COLD failure with(int peer) const;

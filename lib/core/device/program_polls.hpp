@@ -1,4 +1,4 @@
-// Whether threads of the program poll a device that a progress thread serves.
+// Says whether threads of the program poll a device that a progress thread serves.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ class program_polls {
   void ask() {
     if (!asked_.exchange(true, std::memory_order_relaxed)) attention_.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Whether a thread of the program has polled since the last ask().
+  /// Returns whether a thread of the program has polled since the last ask().
   bool answered() const { return !asked_.load(std::memory_order_relaxed); }
   void answer() {
     if (asked_.load(std::memory_order_relaxed) && asked_.exchange(false, std::memory_order_relaxed))

@@ -117,7 +117,7 @@ LCI_COLD void log_out_of_memory(int peer) {
   }
 }
 
-/// Whether the item must not overtake those before it, even if there is no memory to queue it.
+/// Returns whether the item must not overtake those before it, even if there is no memory to queue it.
 bool keeps_its_turn(const backlog::item& item) {
   return item.what == backlog::item::type::rest || (item.what == backlog::item::type::resume && item.resume->in_order);
 }

@@ -8,8 +8,8 @@ namespace lci::core {
 
 class device;
 
-/// Whether signal() of such an object runs the program's code. That may post, and what it throws comes from there:
-/// the status has been delivered. Of other objects an exception says that the status could not be kept.
+/// Returns whether signal() of such an object runs the program's code. That may post, and what it throws comes from
+/// there: the status has been delivered. Of other objects an exception says that the status could not be kept.
 inline bool may_post(attr_comp_type_t type) {
   return type != attr_comp_type_t::cq && type != attr_comp_type_t::sync && type != attr_comp_type_t::counter;
 }

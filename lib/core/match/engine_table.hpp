@@ -36,7 +36,7 @@ class engine_table {
   /// Releases the engine's number. The caller frees the engine afterwards.
   void remove(uint16_t id);
 
-  /// Whether an engine may have this number.
+  /// Returns whether an engine may have this number.
   static bool is_number(uint16_t id) { return id != 0 && id < wire::check_engine; }
   /// Stores a message for an engine that get() did not find, takes ownership of the message and returns null. If
   /// another thread has allocated the engine meanwhile, returns it and does not take ownership. Throws std::bad_alloc.

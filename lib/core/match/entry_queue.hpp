@@ -25,7 +25,7 @@ class entry_queue {
     if (LCI_UNLIKELY(size() == capacity_)) grow();
     items_[tail_++ & (capacity_ - 1)] = value;
   }
-  /// False if it would have to grow.
+  /// Returns false if it would have to grow.
   bool try_push(void* value) {
     if (LCI_UNLIKELY(size() == capacity_)) return false;
     items_[tail_++ & (capacity_ - 1)] = value;

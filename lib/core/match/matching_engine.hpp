@@ -122,7 +122,7 @@ class matching_engine : public object_memory<matching_engine, true> {
   LCI_NOINLINE void* insert_elsewhere(bucket& b, uint64_t key, void* value, matching_entry_type_t type);
   LCI_NOINLINE static void* take_elsewhere(bucket& b, uint64_t key, matching_entry_type_t type);
   LCI_COLD static size_t filter(bucket& b, int q, const entry_test& wanted);
-  /// False if the key is not in the overflow and is not to be added either.
+  /// Returns false if the key is not in the overflow and is not to be added either.
   LCI_COLD static bool insert_overflow(bucket& b, uint64_t key, void* value, matching_entry_type_t type, void*& match,
                                        bool new_key);
   LCI_COLD static void* take_overflow(bucket& b, uint64_t key, matching_entry_type_t type);

@@ -107,7 +107,7 @@ class unexpected_flow {
 
   // --- the sender ---
 
-  /// Whether the peer has paused this device's sends.
+  /// Returns whether the peer has paused this device's sends.
   bool is_paused_by(int peer) const { return peers_.get()[peer].paused_by.load(std::memory_order_relaxed); }
   /// Receives a pause message from the peer. Returns by how much the number of peers that pause this device has
   /// changed.

@@ -22,10 +22,10 @@ class memory_region : public object_memory<memory_region, false> {
   memory_region *before = nullptr, *next = nullptr;  // in device_regions
 };
 
-/// Whether the device it was registered with still exists.
+/// Returns whether the device it was registered with still exists.
 bool has_device(const memory_region& region);
 
-/// False for MR_HOST, MR_DEVICE and MR_UNKNOWN, which are small numbers and not pointers.
+/// Returns false for MR_HOST, MR_DEVICE and MR_UNKNOWN, which are small numbers and not pointers.
 inline bool is_registered(mr_t mr) { return !mr.is_empty(); }
 
 }  // namespace lci::core

@@ -77,11 +77,11 @@ class packet_pool : public object_memory<packet_pool, true> {
   bool is_hollow() const { return attr.npackets == 0; }
   /// Largest payload of a packet.
   size_t payload_size() const { return attr.packet_size - sizeof(packet); }
-  /// Whether the address is in this pool's memory.
+  /// Returns whether the address is in this pool's memory.
   bool contains(const void* p) const {
     return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_) < arena_size_;
   }
-  /// Whether `p` is the payload of one of this pool's packets.
+  /// Returns whether `p` is the payload of one of this pool's packets.
   bool owns(const void* p) const {
     const size_t packet_at = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_) - sizeof(packet);
     return packet_at < arena_size_ && packet_at % cache_line == 0 && strides_.contain(packet_at / cache_line);
@@ -102,7 +102,7 @@ class packet_pool : public object_memory<packet_pool, true> {
 
   /// Packets that are free. Exact only while no thread uses the pool.
   size_t home() const;
-  /// Whether this packet of the pool is free. Looks at all free packets.
+  /// Returns whether this packet of the pool is free. Looks at all free packets.
   LCI_COLD bool is_free(const packet* p) const;
 
   packet_pool_attr_t attr;

@@ -64,7 +64,7 @@ class registered_pools {
     pools_.erase(std::next(at).base());
     return true;
   }
-  /// False: the pool is not registered.
+  /// Returns false if the pool is not registered.
   bool find_lkey(const packet_pool& pool, uint64_t& lkey) const {
     std::lock_guard guard(mutex_);
     for (const pool_registration& p : pools_) {

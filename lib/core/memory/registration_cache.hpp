@@ -39,7 +39,7 @@ class registration_cache {
   network::registration acquire(void* base, size_t size);
   void release(const network::registration& registration);
 
-  /// Whether the memory of a registration is known to be what was registered.
+  /// Returns whether the memory of a registration is known to be what was registered.
   bool is_current(const network::registration& registration);
 
   /// Deregisters the registration that has had no user for the longest time; false if all have users.

@@ -51,7 +51,7 @@ class shared_heap {
   }
   /// Frees the memory of a call of alloc_shared(): a block of this heap, or private memory where there is no heap.
   void free_block(void* base, size_t size);
-  /// Whether the range is in this rank's heap.
+  /// Returns whether the range is in this rank's heap.
   bool contains(const void* begin, size_t size) const {
     const network::heap_window* w = own_.load(std::memory_order_acquire);  // A1
     return w != nullptr && inside(*w, reinterpret_cast<uint64_t>(begin), size) != nullptr;

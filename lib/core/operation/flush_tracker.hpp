@@ -36,7 +36,7 @@ class flush_tracker {
   }
 
   uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
-  /// Whether all operations to `rank` (to all ranks if negative) that began before `generation` was read
+  /// Returns whether all operations to `rank` (to all ranks if negative) that began before `generation` was read
   /// have ended. Callers poll it: a call may also start the next generation.
   bool flushed(int rank, uint64_t generation);
 

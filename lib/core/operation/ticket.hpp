@@ -48,13 +48,13 @@ class ticket final : public comp_impl_t {
   /// Ends the ticket of an operation that will never complete. Returns the user's object; null if that has been
   /// signalled.
   comp_impl_t* retire();
-  /// False if the operation was cancelled: then the caller must not touch the user's memory.
+  /// Returns false if the operation was cancelled: then the caller must not touch the user's memory.
   bool hold();
   /// Releases the hold taken by hold(), or by get(). Signals the user's object if the operation was cancelled meanwhile
   /// and this was the last hold.
   void release(device& d);
-  /// Whether the operation was cancelled. If so, the caller fails the operation, and signal() reports that failure as
-  /// `cancelled` or `timed_out`.
+  /// Returns whether the operation was cancelled. If so, the caller fails the operation, and signal() reports that
+  /// failure as `cancelled` or `timed_out`.
   bool stop();
   /// Records the engine and key of the posted receive, by which a cancel finds it.
   void filed_in(matching_engine& engine, matching_entry_key_t key);
@@ -122,8 +122,8 @@ inline comp_impl_t* comp_of(const operation* op) { return op->named ? ticket_of(
 /// Throws for a deadline that is NaN.
 [[noreturn]] LCI_COLD void reject_deadline(double seconds);
 
-/// Whether an operation with a deadline in so many seconds needs a timer. A negative number means no deadline, and so
-/// does one of more than 30 years.
+/// Returns whether an operation with a deadline in so many seconds needs a timer. A negative number means no deadline,
+/// and so does one of more than 30 years.
 inline bool has_timer(double deadline) { return deadline >= 0 && deadline < 1e9; }
 
 /// Starts the timer of a post that was accepted as `posted`. Within the life of a `timers::room`, if has_timer().

@@ -14,8 +14,8 @@
 
 namespace lci::core {
 
-/// Whether the operation has a name or a deadline; also true if the deadline is NaN. Each post calls it, so it is
-/// one comparison of integers: as integers, negative numbers down to minus infinity are at most minus infinity's
+/// Returns whether the operation has a name or a deadline; also true if the deadline is NaN. Each post calls it, so it
+/// is one comparison of integers: as integers, negative numbers down to minus infinity are at most minus infinity's
 /// bits, and those of a NaN with a sign are greater.
 template <class Args>
 inline bool is_named(const Args& a) {

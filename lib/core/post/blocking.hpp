@@ -35,8 +35,8 @@ class blocking_comp final : public comp_impl_t {
   std::atomic<int> state_{waiting};
 };
 
-/// Whether a post that is complete signals its completion object instead of returning `done`. If the caller does not
-/// allow `posted`, the post returns `done`, and `allow_done` has no effect.
+/// Returns whether a post that is complete signals its completion object instead of returning `done`. If the caller
+/// does not allow `posted`, the post returns `done`, and `allow_done` has no effect.
 template <class Args>
 inline bool signals_when_done(const Args& a) {
   return LCI_UNLIKELY(!a.allow_done) && a.allow_posted && can_signal(a.local_comp);

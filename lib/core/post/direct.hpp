@@ -13,7 +13,7 @@
 
 namespace lci::core {
 
-/// Whether the post's rank and remote range are valid, and the memory may be mapped in this process.
+/// Returns whether the post's rank and remote range are valid, and the memory may be mapped in this process.
 template <class Args>
 inline bool may_be_mapped(const device& d, const Args& a, size_t size) {
   return LCI_LIKELY(a.rmr.place() == d.shared_place &&

@@ -43,7 +43,7 @@ bool add_up(const layout_t& l, size_t& size, size_t& extent) {
   return true;
 }
 
-/// False if the size or extent exceeds the address space, as negative numbers do.
+/// Returns false if the size or extent exceeds the address space, as negative numbers do.
 bool measure(const layout_t& l, size_t& size, size_t& extent) {
   return add_up(l, size, extent) && is_possible(size) && is_possible(extent);
 }

@@ -11,7 +11,7 @@
 
 namespace lci::core {
 
-/// Whether the target acknowledges delivery.
+/// Returns whether the target acknowledges delivery.
 template <class Args>
 bool wants_ack(const Args& a) {
   return a.comp_semantic == comp_semantic_t::remote;

@@ -157,8 +157,8 @@ void check_send(const device& d, const post_send_args& a) {
   if (LCI_UNLIKELY(!is_policy(a.matching_policy))) reject_policy("post_send", a.matching_policy);
 }
 
-/// Whether the target has paused this rank's sends, so that the post must return a retry. Where the caller forbids
-/// that, waits for the end of the pause, except in handlers. Pauses are received by progress, so after
+/// Returns whether the target has paused this rank's sends, so that the post must return a retry. Where the caller
+/// forbids that, waits for the end of the pause, except in handlers. Pauses are received by progress, so after
 /// most_sends_in_a_row sends without progress it also returns true or makes progress.
 bool is_to_pause(device& d, const post_send_args& a) {
   if (LCI_UNLIKELY(++tls_sends_in_a_row > most_sends_in_a_row) && !tls_in_progress) {

@@ -77,7 +77,7 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
   return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
 }
 
-/// Whether the message is sent without a handshake. One with a layout is not: were it short, with
+/// Returns whether the message is sent without a handshake. One with a layout is not: were it short, with
 /// comp_semantic_t::memory, it would have been packed.
 bool goes_whole(device& d, const post_am_args& a, bool acked) { return !has_layout(a.layout) && is_eager(d, a, acked); }
 

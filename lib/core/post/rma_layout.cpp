@@ -129,7 +129,7 @@ class layout_transfer final : public dependent, private deferred_task {
     device_.pending.fetch_sub(1, std::memory_order_release);
   }
 
-  /// True if the transfer has ended: then the caller still owns it. False: it ends and deletes itself.
+  /// Returns true if the transfer has ended: then the caller still owns it. Otherwise it ends and deletes itself.
   bool start() {
     if (LCI_UNLIKELY(largest_ != 0 && !device_.backlog.empty())) return wait_for_turn();
     if (!post_pieces(false) || !release_piece()) return false;
@@ -195,8 +195,8 @@ class layout_transfer final : public dependent, private deferred_task {
     enqueue(device_, std::move(item));
     return false;
   }
-  /// False if a piece has to be retried: deferred work calls run(), or the backlog post_rest(), which continues. Then
-  /// this object may be gone, unless `in_turn`: the backlog has called, and keeps the item.
+  /// Returns false if a piece has to be retried: deferred work calls run(), or the backlog post_rest(), which
+  /// continues. Then this object may be gone, unless `in_turn`: the backlog has called, and keeps the item.
   bool post_pieces(bool in_turn) {
     for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
       // One piece for the network: the rest of a larger one would wait in the backlog, behind later posts.
@@ -253,7 +253,7 @@ class layout_transfer final : public dependent, private deferred_task {
     failure none = failure::none;
     failed_.compare_exchange_strong(none, how, std::memory_order_relaxed, std::memory_order_relaxed);
   }
-  /// True for the last one. A1: pairs with itself, so that it sees what all others did.
+  /// Returns true for the last one. A1: pairs with itself, so that the last one sees what all others did.
   bool release_piece() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   void end() {
     const std::unique_ptr<layout_transfer> ends_here(this);

@@ -24,14 +24,14 @@ class external_peers final : public network::external_peer_book {
   void on_connected(int peer) override;
   void retire(int peer, network::departure how) noexcept override;
 
-  /// Whether posts to the peer are allowed. Sequentially consistent: a thread that adds an operation on the peer
-  /// checks this afterwards; a thread that ends the operations on the peer calls end() before (open_gate()).
+  /// Returns whether posts to the peer are allowed. Sequentially consistent: a thread that adds an operation on the
+  /// peer checks this afterwards; a thread that ends the operations on the peer calls end() before (open_gate()).
   bool connected(int peer) const { return at(peer).load(std::memory_order_seq_cst) == state::connected; }
   /// Afterwards connected() is false.
   void end(int peer, network::departure how);
   /// Throws the error of a post to a peer that isn't connected; returns if it is connected.
   LCI_COLD void check(int peer) const;
-  /// Whether the id is assigned to no peer.
+  /// Returns whether the id is assigned to no peer.
   bool is_free(int peer) const { return at(peer).load(std::memory_order_relaxed) == state::free; }
 
  private:

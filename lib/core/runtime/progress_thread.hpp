@@ -32,7 +32,7 @@ class progress_worker {
   void run();
   bool round();
   void park(int64_t& slice_us);
-  /// True if the program polls the device itself: then the thread has slept for some time, beside the network.
+  /// Returns true if the program polls the device itself: then the thread has slept for some time, beside the network.
   bool stand_aside();
   void stop();
   void bind_to(int cpu);

@@ -81,7 +81,7 @@ class runtime : public object_memory<runtime, false> {
 
   /// The program's; signalled for messages to handles that are not registered. Null: none.
   std::atomic<comp_impl_t*> undelivered{nullptr};
-  /// Whether the checking mode has reported such a message. Thread-safe.
+  /// Says whether the checking mode has reported such a message. Thread-safe.
   std::atomic<bool> has_warned_of_undelivered{false};
 
   std::unique_ptr<tracer> trace;  // null: no trace

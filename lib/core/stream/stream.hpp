@@ -37,7 +37,8 @@ struct outgoing_stream {
 
   explicit outgoing_stream(const stream_attr_t& attr) : window(attr.window), window_bytes(attr.window_bytes) {}
 
-  /// Whether a message may be released that neither asks for credit nor waits, and whose counting is left to settle().
+  /// Returns whether a message may be released that neither asks for credit nor waits, and whose counting is left to
+  /// settle().
   bool is_easy(size_t size) const { return next != easy_end && size < easy_bytes; }
   void release_easy(size_t size) {
     ++next;
@@ -45,7 +46,7 @@ struct outgoing_stream {
   }
 
   bool is_open() const { return sent - delivered < window && sent_bytes - delivered_bytes < window_bytes; }
-  /// Whether a new message may be released at once.
+  /// Returns whether a new message may be released at once.
   bool has_room() const { return held.empty() && is_open(); }
   /// The peer's id has been given to another peer. Takes no lock: the thread that holds it may be waiting for the
   /// network, which calls this. The next thread with the lock calls catch_up(), which resets the counts.
@@ -72,7 +73,7 @@ struct outgoing_stream {
   }
   /// Makes as many of the next messages easy as need neither ask nor wait.
   void grant();
-  /// Whether the next message that is released, of `size` bytes, asks for credit.
+  /// Returns whether the next message that is released, of `size` bytes, asks for credit.
   bool asks_credit(size_t size) const {
     return (uint64_t{unasked} + 1) * 4 >= window || (unasked_bytes + size) * 4 >= window_bytes;
   }

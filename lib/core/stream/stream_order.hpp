@@ -74,7 +74,7 @@ class incoming_stream {
   // Under lock_:
   void look_for_disturbance() { disturbed_ = !waiting_.empty() || n_lost_ > 0 || n_outdated_ > 0; }
   bool is_lost(uint32_t number) const;
-  /// False: there are too many gaps between lost messages.
+  /// Returns false if there are too many gaps between lost messages.
   bool note_lost(uint32_t number, const ordered_message& m);
   /// Counts the lost messages whose turn has come. True if one of them asked for credit.
   bool pass_lost();
@@ -103,7 +103,7 @@ class incoming_stream {
   std::array<lost_turns, 4> lost_;               // under lock_
   unsigned n_lost_ = 0;                          // used entries of lost_; under lock_
   unsigned n_outdated_ = 0;                      // threads that deliver for an earlier connection_; under lock_
-  /// Whether the end of a turn may have to do more than to count its message. Under lock_.
+  /// Says whether the end of a turn may have to do more than to count its message. Under lock_.
   bool disturbed_ = false;
 };
 

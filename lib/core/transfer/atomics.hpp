@@ -17,7 +17,7 @@ constexpr size_t size_of(atomic_type_t type) {
   return type == atomic_type_t::int64 || type == atomic_type_t::uint64 || type == atomic_type_t::float64 ? 8 : 4;
 }
 
-/// Whether both are valid, and the operation is defined for the type.
+/// Returns whether both are valid, and the operation is defined for the type.
 constexpr bool is_supported(atomic_op_t op, atomic_type_t type) {
   return op >= atomic_op_t::fetch && op <= atomic_op_t::bit_xor && type >= atomic_type_t::int32 &&
          type <= atomic_type_t::float64 && (is_integer(type) || !is_bitwise(op));

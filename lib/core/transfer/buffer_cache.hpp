@@ -42,7 +42,7 @@ class buffer_cache {
     best->used = true;
     return best->memory;
   }
-  /// False if `memory` is not one of these buffers.
+  /// Returns false if `memory` is not one of these buffers.
   bool give_back(void* memory) {
     std::lock_guard guard(lock_);
     for (buffer& b : buffers_)

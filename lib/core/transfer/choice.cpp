@@ -11,7 +11,7 @@ namespace {
 /// agree cost more than half of the copy.
 constexpr size_t smallest_usual_split = 32 << 10;
 
-/// Whether the sender can write one part of this message while this process reads the other.
+/// Returns whether the sender can write one part of this message while this process reads the other.
 bool can_split(const device& d, const operation* op) {
   // The sender keeps its buffer until it gets an ack, which a stream sends for messages that asked for one only after
   // those before them.

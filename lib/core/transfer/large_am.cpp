@@ -22,7 +22,7 @@ void* allocate_payload(device& d, size_t size, bool in_place, allocator_base_t* 
   return kept != nullptr ? kept : d.rt.allocate_for_arrival(size, allocator);
 }
 
-/// Whether the window of large active messages has no room for this one now.
+/// Returns whether the window of large active messages has no room for this one now.
 bool must_wait(device& d, const receive_window::request& r) {
   return d.receive_window.is_full_of(r.peer) && d.net->attention_of(r.peer) != network::attention::unknown;
 }

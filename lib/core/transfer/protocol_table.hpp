@@ -48,7 +48,7 @@ class protocol_table {
   /// `injected` bytes, which the network can inject to any peer, are eager to peers that are not measured. Not
   /// thread-safe: call it before the device is used.
   void begin_at(size_t first, size_t injected) { first_ = first, injected_ = injected; }
-  /// Whether messages of this size are measured. The functions below are for these sizes only.
+  /// Returns whether messages of this size are measured. The functions below are for these sizes only.
   bool covers(size_t size) const { return size >= first_ && size <= largest; }
 
   /// Returns whether the next message of `size` bytes to `rank` is to be eager. `net` is asked how large a message it

@@ -59,7 +59,7 @@ inline void end_part(operation* op, uint64_t size) {
 
 // --- transfers that the system denies: they go on as messages (denied.cpp) ---
 
-/// Whether this transfer can: the caller owns it or is its accessor, and none of its pieces is outstanding.
+/// Returns whether this transfer can: the caller owns it or is its accessor, and none of its pieces is outstanding.
 LCI_COLD bool can_go_by_messages(const operation* op);
 /// Goes on by messages. Returns as try_advance().
 LCI_COLD bool advance_by_messages(device& d, operation* op);

@@ -148,7 +148,7 @@ class estimates {
     }
   };
 
-  /// Whether the round is a trial that has found its way to be slow.
+  /// Returns whether the round is a trial that has found its way to be slow.
   bool may_end_early(Way now) const {
     const Way best = best_.load(std::memory_order_relaxed);
     return now != best && of(now).mean() > hopeless * estimate(best);

@@ -63,19 +63,19 @@ inline network::message_head pack(kind what, uint8_t policy, uint16_t engine, ui
 inline network::message_head pack_send(uint32_t engine_and_policy, uint64_t tag) {
   return {{static_cast<uint64_t>(kind::send) | uint64_t{engine_and_policy} << 8, tag}};
 }
-/// Whether it is the header of an active message, whose policy must be 0.
+/// Returns whether it is the header of an active message, whose policy must be 0.
 inline bool is_am(network::message_head head) {
   return static_cast<uint16_t>(head.words[0]) == static_cast<uint16_t>(kind::am);
 }
 inline bool is_signal(network::message_head head) {
   return static_cast<uint8_t>(head.words[0]) == static_cast<uint8_t>(kind::signal);
 }
-/// Whether it is the header of an eager send with a valid policy.
+/// Returns whether it is the header of an eager send with a valid policy.
 inline bool is_send(network::message_head head) {
   return (head.words[0] & 0xfcff) == static_cast<uint64_t>(kind::send);
 }
 static_assert(static_cast<int>(matching_policy_t::max) == 4);
-/// Whether it is the header of an eager active message of a stream that waits for no ack: its policy is 0 or
+/// Returns whether it is the header of an eager active message of a stream that waits for no ack: its policy is 0 or
 /// asks_credit.
 inline bool is_ordered_am(network::message_head head) {
   return (head.words[0] & 0xfeff) == static_cast<uint64_t>(kind::am_ordered);
@@ -92,8 +92,8 @@ inline uint64_t tag_of(const header& head) { return static_cast<uint32_t>(head.t
 inline header unpack(network::message_head head) { return std::bit_cast<header>(head); }
 inline network::message_head pack(const header& head) { return std::bit_cast<network::message_head>(head); }
 
-/// Whether messages of that kind, those of the user's operations, have a trace number in the upper half of their
-/// `tag`. 0 if the sender takes no trace. Receivers use it for traces only.
+/// Returns whether messages of that kind, those of the user's operations, have a trace number in the upper half of
+/// their `tag`. 0 if the sender takes no trace. Receivers use it for traces only.
 inline bool may_have_number(kind k) {
   return k == kind::am || k == kind::send || k == kind::signal || k == kind::rts_am || k == kind::rts_send ||
          k == kind::am_acked || k == kind::send_acked;
@@ -215,7 +215,7 @@ inline uint8_t largest_policy(kind what) {
   return what == kind::fin || what == kind::ack ? no_memory : static_cast<uint8_t>(matching_policy_t::max) - 1;
 }
 
-/// False if it is not a valid message: too short, or of unknown kind or policy.
+/// Returns false if it is not a valid message: too short, or of unknown kind or policy.
 inline bool decode(const std::byte* bytes, size_t size, message& out) {
   if (size < sizeof(header)) return false;
   std::memcpy(&out.head, bytes, sizeof(header));

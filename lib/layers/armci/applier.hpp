@@ -37,11 +37,11 @@ class applier {
   /// so that further ones will probably arrive while it is applied.
   bool take(int source, const std::byte* bytes, size_t size, bool worth);
 
-  /// Whether the environment variable ARMCI_APPLIER requests the thread or forbids it; empty if it is not set. Throws
-  /// `error` if it has another value.
+  /// Returns whether the environment variable ARMCI_APPLIER requests the thread or forbids it; empty if it is not set.
+  /// Throws `error` if it has another value.
   static std::optional<bool> requested();
-  /// Whether this process has a processor for the thread, in addition to those for the program and for the receiving
-  /// thread, if `neighbours` processes share the processors that it may use.
+  /// Returns whether this process has a processor for the thread, in addition to those for the program and for the
+  /// receiving thread, if `neighbours` processes share the processors that it may use.
   static bool is_useful(int neighbours);
 
  private:
@@ -59,7 +59,7 @@ class applier {
   /// Handles the first entry; waits while another thread handles one. Returns false if the queue was empty.
   bool handle_one();
   std::unique_ptr<std::byte[]> buffer();
-  /// Whether this thread is within handle_one(). Other threads never store its id, so a relaxed load suffices.
+  /// Returns whether this thread is within handle_one(). Other threads never store its id, so a relaxed load suffices.
   bool is_handling() const { return handler_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
 
   const handler handle_;

@@ -18,7 +18,7 @@ namespace armci_layer {
 /// thread that ends while it holds it.
 struct alignas(64) stripe {
   pthread_mutex_t mutex;
-  /// Whether a read-modify-write has touched this stripe's memory. Set under the mutex, never reset. From then on
+  /// Says whether a read-modify-write has touched this stripe's memory. Set under the mutex, never reset. From then on
   /// integer accumulates use atomic instructions, since a read-modify-write takes no lock.
   std::atomic<uint32_t> counted;
 };
@@ -76,7 +76,7 @@ class accumulation {
   size_t left_ = 0;  ///< bytes until others get the lock
 };
 
-/// Whether `op` is one of ARMCI_Rmw's; and whether its numbers are long.
+/// Returns whether `op` is one of ARMCI_Rmw's; and whether its numbers are long.
 inline bool is_rmw(int op) { return static_cast<unsigned>(op) <= ARMCI_SWAP_LONG; }
 inline bool is_long(int op) { return op == ARMCI_FETCH_AND_ADD_LONG || op == ARMCI_SWAP_LONG; }
 inline bool is_swap(int op) { return op == ARMCI_SWAP || op == ARMCI_SWAP_LONG; }

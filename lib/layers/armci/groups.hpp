@@ -33,9 +33,9 @@ struct communicators {
   void (*of_world)(void* comm);
   void (*of_members)(void* comm, const int* members, int n);
   void (*release)(void* comm);
-  /// Whether the communicator has the processes of the world in their order.
+  /// Returns whether the communicator has the processes of the world in their order.
   bool (*is_world)(const void* comm);
-  /// Whether MPI is initialised, and not finalized yet.
+  /// Returns whether MPI is initialised, and not finalized yet.
   bool (*is_usable)();
 };
 

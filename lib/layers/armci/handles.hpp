@@ -55,7 +55,7 @@ class handle_table {
 
   void make_aggregate(armci_hdl_t* handle);
   void unmake_aggregate(armci_hdl_t* handle);
-  /// Whether operations with it are added to one request. Reads the variable only.
+  /// Returns whether operations with it are added to one request. Reads the variable only.
   bool is_aggregate(armci_hdl_t handle) {
     return handle == idle_aggregate ||
            ((static_cast<uint32_t>(handle) & mark_bits) == mark && is_aggregate_slow(handle));

@@ -86,13 +86,13 @@ class link {
   /// puts and later requests to the process don't overtake it.
   void put(int rank, const void* from, const lci::layout_t* from_layout, size_t size, lci::rmr_t key, uint64_t offset,
            const lci::layout_t* to_layout, lci::comp_t end, void* context);
-  /// Whether large puts are faster by RMA than as messages. `early`: they may return before they are complete.
+  /// Returns whether large puts are faster by RMA than as messages. `early`: they may return before they are complete.
   bool puts_directly(bool early) const { return puts_directly_ || (early && puts_directly_if_early_); }
   bool keeps_puts_in_order() const { return keeps_puts_in_order_; }
   /// A message of any size, `head` and `body`, to the target's inbox. Returns when both may be reused.
   void send_long(int rank, const void* head, size_t head_size, const void* body, size_t size);
 
-  /// True if something has happened. Does not throw: who has failed is remembered, other errors are printed.
+  /// Returns true if something has happened. Does not throw: who has failed is remembered, other errors are printed.
   bool progress() noexcept;
   /// Wakes waits, which look at their conditions again. For receive().
   void something_happened();
@@ -116,7 +116,7 @@ class link {
     sleep([] { return false; }, 0.002);
   }
   bool has_failed(int rank) const { return failed_[rank].load(std::memory_order_acquire); }
-  /// Whether a process that this one may have exchanged nothing with has failed. Sends it something.
+  /// Returns whether a process that this one may have exchanged nothing with has failed. Sends it something.
   bool probe(int rank, bool from_receiver);
   /// Called once for each failed rank, in any thread; set before the first message.
   std::function<void(int)> on_failure;

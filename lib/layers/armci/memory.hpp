@@ -38,10 +38,10 @@ class memory {
   memory(const memory&) = delete;
   memory& operator=(const memory&) = delete;
 
-  /// Whether this process reaches a process's memory directly.
+  /// Returns whether this process reaches a process's memory directly.
   bool is_near(int proc) const { return views_[proc].near; }
   bool all_near() const { return all_near_; }
-  /// Whether all processes of a host have each other's memory at the same addresses.
+  /// Returns whether all processes of a host have each other's memory at the same addresses.
   bool same_addresses() const { return same_addresses_; }
 
   /// The address here of `bytes` bytes of proc's memory; null unless they are known to be reachable.
@@ -71,7 +71,7 @@ class memory {
   /// The key by which other processes access this process's block at this address; empty if there is no block.
   lci::rmr_t key_of(const void* address);
   bool release(const void* address);
-  /// Whether [begin, end) lies in one of the own blocks.
+  /// Returns whether [begin, end) lies in one of the own blocks.
   bool owns(uint64_t begin, uint64_t end) const;
 
  private:

@@ -41,7 +41,7 @@ class mutexes {
   void lock(const char* function, const mutex_set& set, int mutex, int proc);
   bool try_lock(const char* function, const mutex_set& set, int mutex, int proc);
   void unlock(const char* function, const mutex_set& set, int mutex, int proc);
-  /// Whether any mutex of this process's is held, or waited for.
+  /// Returns whether any mutex of this process's is held, or waited for.
   bool any_in_use(const mutex_set& set);
 
   // Requests of other processes, in receive().

@@ -46,7 +46,7 @@ class remote {
   /// Segments: addresses `from` and `to`, n of them, of `bytes` bytes each.
   void put_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, addition what,
                 put_return when = {});
-  /// Whether a put of so many bytes, which may return early, can do so.
+  /// Returns whether a put of so many bytes, which may return early, can do so.
   bool may_return_early(size_t bytes) const;
   /// Complete when `state` (null: only the process's) has nothing pending.
   void get(const layout& from, const layout& to, int proc, request_state* state);
@@ -77,13 +77,13 @@ class remote {
 
  private:
   struct process {
-    /// Whether puts or accumulates were sent since the last fence, or the last acknowledged one.
+    /// Says whether puts or accumulates were sent since the last fence, or the last acknowledged one.
     std::atomic<bool> unfenced{false};
     request_state acknowledgements;  ///< of puts and accumulates that a fence will need
     /// Number of puts and accumulates since the last fence, and before it. Programs often repeat a pattern, so the
     /// second number predicts which operation precedes the next fence. Hints only.
     std::atomic<uint32_t> operations{0}, expected{0};
-    /// Whether this process has sent an unlock or a notification since the last fence that sent a message.
+    /// Says whether this process has sent an unlock or a notification since the last fence that sent a message.
     std::atomic<bool> told{false};
     request_state gets;
     request_state direct_gets;  ///< those of `gets` that are done by RMA

@@ -47,7 +47,7 @@ class server {
   link& link_;
   memory& memory_;
   mutexes& mutexes_;
-  /// Whether a process has put to what is no memory here: its next fence reports it.
+  /// Says of each process whether it has put to what is no memory here. Its next fence reports it.
   std::unique_ptr<std::atomic<bool>[]> faults_;
   std::optional<applier> applier_;
 };

@@ -22,7 +22,7 @@ class inbox {
     message* next;
   };
 
-  /// Whether a new message may be handled at once: no earlier one is queued or being handled.
+  /// Returns whether a new message may be handled at once: no earlier one is queued or being handled.
   bool is_free() const { return waiting_.load(std::memory_order_acquire) == 0; }  // A1: pairs with R1 in end()
   /// Appends a copy. Returns true if the inbox was empty: then the caller calls process::announce(). Throws
   /// std::bad_alloc.

@@ -19,7 +19,7 @@ int register_as(const char* function, CCS_context_t context, unsigned handler_id
   });
 }
 
-/// Whether the token is that of the handler that is running in this thread. Prints a line if not.
+/// Returns whether the token is that of the handler that is running in this thread. Prints a line if not.
 bool is_token(const char* function, CCS_token_t token) {
   if (LCI_LIKELY(token != nullptr && token == tls.token)) return true;
   (void)refuse(function, "the token is not that of the handler that is running in this thread");

@@ -15,7 +15,8 @@ namespace ccs {
 size_t size_of(CCS_number_t type);
 /// The alignment in bytes that atomic access needs; for complex numbers that of a part.
 size_t alignment_of(CCS_number_t type);
-/// Whether the operation and the type are valid, and the operation is defined for the type. Prints a line if not.
+/// Returns whether the operation and the type are valid, and the operation is defined for the type. Prints a line if
+/// not.
 bool can_combine(const char* function, CCS_combine_t op, CCS_number_t type);
 
 /// to[i] = to[i] op from[i] for the numbers in `bytes` bytes, each atomically. `to` must be aligned.

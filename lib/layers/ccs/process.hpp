@@ -208,7 +208,7 @@ inline process* current(const char* function) {
   return nullptr;
 }
 
-/// Whether the number is that of a node. Prints a line if not.
+/// Returns whether the number is that of a node. Prints a line if not.
 inline bool is_node(const process& p, const char* function, CCS_node_t node, const char* argument = "node") {
   if (LCI_LIKELY(node < static_cast<CCS_node_t>(p.size))) return true;
   return refuse_node(p, function, argument, node);

@@ -60,7 +60,7 @@ class registration_table {
   void set_threshold(size_t bytes, endings& ended);
   stats get_stats() const;
 
-  /// Whether both ends of a range have users.
+  /// Returns whether both ends of a range have users.
   bool covers(uintptr_t begin, uintptr_t end) const;
   /// The registration of a byte, of which `node` becomes a holder; passes it to `reply` under the lock, so that the
   /// message is posted before any that takes the key back.
@@ -76,7 +76,7 @@ class registration_table {
   }
   /// The node has given a key back.
   void returned(int node, uint64_t id);
-  /// Whether registrations wait for keys that were lent.
+  /// Returns whether registrations wait for keys that were lent.
   bool has_ending() const { return n_ending_.load(std::memory_order_acquire) > 0; }
 
  private:

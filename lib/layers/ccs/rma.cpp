@@ -135,7 +135,7 @@ int move(const char* function, bool is_put, CCS_node_t node, layout&& local, lay
   return CCS_SUCCESS;
 }
 
-/// Whether a description is builtin and not a marker. Its value is its size in bytes then, a power of two.
+/// Returns whether a description is builtin and not a marker. Its value is its size in bytes then, a power of two.
 bool is_number_of_bytes(CCS_datadesc_t desc) {
   const auto n = static_cast<uint64_t>(desc);
   return n - 1 < static_cast<uint64_t>(CCS_DATA128) && (n & (n - 1)) == 0;

@@ -26,7 +26,7 @@ constexpr address unpack(lci::tag_t tag) {
   return {static_cast<purpose>(tag >> 24 & 0xff), static_cast<unsigned>(tag & 0xff),
           static_cast<unsigned>(tag >> 8 & 0xff), static_cast<unsigned>(tag >> 16 & 0xff)};
 }
-/// Whether the tag is that of a request or reply with a possible number of arguments.
+/// Returns whether the tag is that of a request or reply with a possible number of arguments.
 constexpr bool is_short(lci::tag_t tag) {
   static_assert(static_cast<unsigned>(purpose::request) == 0 && static_cast<unsigned>(purpose::reply) == 1);
   return (tag >> 16 & 0xfeff) <= CCS_MAX_HANDLER_ARGS;

@@ -82,7 +82,7 @@ class counter {
     // A timer's sum and its number of open intervals must be consistent: a reader detects concurrent updates by these.
     std::atomic<uint64_t> starts_begun{0}, starts{0}, ends_begun{0}, ends{0};
 
-    /// False if the values read may be inconsistent.
+    /// Returns false if the values read may be inconsistent.
     bool read(totals& t) const {
       const uint64_t n_starts = starts.load(std::memory_order_acquire);  // A2: sees the updates that R2 ended
       const uint64_t n_ends = ends.load(std::memory_order_acquire);      // A2

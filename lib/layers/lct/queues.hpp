@@ -15,10 +15,10 @@ namespace lct {
 class queue : public object<0x5bafb10e> {
  public:
   virtual ~queue() = default;
-  /// False if it is full.
+  /// Returns false if it is full.
   virtual bool push(void* item) = 0;
   virtual void* pop() = 0;
-  /// Whether several threads may use it, so that another thread may pop from a full queue.
+  /// Returns whether several threads may use it, so that another thread may pop from a full queue.
   virtual bool is_shared() const { return true; }
 };
 

@@ -40,7 +40,7 @@ hg_return_t encode_bulk(processor& p, hg_bulk_t handle) {
   return result;
 }
 
-/// Whether the bytes are those of this handle.
+/// Returns whether the bytes are those of this handle.
 hg_return_t compare(bulk& own, const void* bytes, size_t size) {
   std::vector<char> expected(HG_Bulk_handle_get_serialize_size(&own));
   if (size < expected.size()) return HG_SIZE_ERROR;

@@ -55,7 +55,7 @@ inline hg_return_t read_bulk(const void* bytes, size_t size, bulk_message& m) {
   return HG_SUCCESS;
 }
 
-/// Whether the range lies within the memory of NA's handle, and both may be accessed in the same way.
+/// Returns whether the range lies within the memory of NA's handle, and both may be accessed in the same way.
 inline bool describes(na_mem_handle_t memory, const bulk_message& m) {
   na_size_t size = 0;
   unsigned long flags = 0;

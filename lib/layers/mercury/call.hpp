@@ -76,7 +76,7 @@ class call : public object<0x6d756861> {
   size_t arguments = 0;
 
   call* next = nullptr;  // in a queue
-  /// Whether the call's peer has left: `peer`, which leaves now, or another one before. For work_queue.
+  /// Returns whether the call's peer has left: `peer`, which leaves now, or another one before. For work_queue.
   bool note_departure(na_addr_t peer) { return is_left_ |= source == peer; }
   bool has_fetched() const { return extra_ != nullptr; }
 

@@ -112,8 +112,8 @@ inline void free_decoded(const processor& failed, hg_proc_cb_t routine, void* da
 
 /// Prints a line for a NULL argument of a processing routine; returns HG_FAIL.
 [[gnu::cold, gnu::noinline]] hg_return_t null_argument(const char* function, hg_proc_t proc) noexcept;
-/// Whether the arguments of a processing routine are not NULL. Freed processors are not detected, since each encoded
-/// field calls this.
+/// Returns whether the arguments of a processing routine are not NULL. Freed processors are not detected, since each
+/// encoded field calls this.
 inline bool are_there(hg_proc_t proc, const void* data) { return LCI_LIKELY(proc != nullptr && data != nullptr); }
 
 /// The processor behind a program's handle. Not checked.

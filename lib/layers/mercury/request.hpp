@@ -55,7 +55,7 @@ class request : public object<0x6d757271> {
 
   bool is_done() const { return done_.load(std::memory_order_acquire); }  // A1: pairs with R1 in complete_one()
   bool is_begun() const { return is_begun_; }
-  /// False: the handle may make another call.
+  /// Returns false if the handle may make another call.
   void set_begun(bool begun) { is_begun_ = begun; }
   hg_return_t result() const { return static_cast<hg_return_t>(result_.load(std::memory_order_relaxed)); }
   bool is_local() const { return is_local_; }

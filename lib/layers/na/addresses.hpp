@@ -20,7 +20,7 @@ struct addr {
   uint32_t generation = 0;
 };
 
-/// False for the address of an id that no peer has.
+/// Returns false for the address of an id that no peer has.
 inline bool is_peer(addr a) { return (a.generation & 1) != 0; }
 
 /// Fixed array of peers, by the core's id; id 0 is this process. Thread-safe. Its mutex guards names and identities;
@@ -40,7 +40,7 @@ class address_book {
   na_addr_t find(const identity& who) const;
   /// Likewise by name. Finds also peers that do not listen.
   na_addr_t find(const std::string& name) const;
-  /// False: another peer has the id.
+  /// Returns false if another peer has the id.
   bool name_of(addr peer, std::string* name) const;
 
   /// mark_of() the identity of the peer with this id. Unspecified if there is none.
@@ -54,17 +54,17 @@ class address_book {
     const addr a = current(rank);
     return LCI_LIKELY(is_peer(a)) ? encode(a) : NA_ADDR_NULL;
   }
-  /// False if the value is no address of this class.
+  /// Returns false if the value is no address of this class.
   bool decode(na_addr_t value, addr* to) const {
     const uint64_t v = reinterpret_cast<uint64_t>(value);
     to->rank = static_cast<uint32_t>(v >> 32) & ((uint32_t{1} << rank_bits) - 1);
     to->generation = static_cast<uint32_t>(v);
     return (v & ~((uint64_t{1} << 52) - 1)) == mark_ && to->rank <= last_ && is_peer(*to);
   }
-  /// Whether the address is not stale.
+  /// Returns whether the address is not stale.
   bool valid(addr peer) const { return generation(peer.rank) == peer.generation; }
-  /// Whether the address is that of the peer that has the id, or had it last: messages that it sent before it left can
-  /// still be received.
+  /// Returns whether the address is that of the peer that has the id, or had it last: messages that it sent before it
+  /// left can still be received.
   bool is_last(addr peer) const { return ((generation(peer.rank) - 1) | 1) == peer.generation; }
   /// valid(), sequentially consistent, as forget() is.
   bool still_valid(addr peer) const {

@@ -99,7 +99,7 @@ struct na_class {
   na::background neglected;
   std::atomic<bool> attended{false};  // a thread of the program has made progress since the last check of `neglected`
 
-  // Whether some thread is the leader, which makes progress and sleeps in the core. Other threads in NA_Progress()
+  // Says whether some thread is the leader, which makes progress and sleeps in the core. Other threads in NA_Progress()
   // sleep until the leader returns and wakes one of them (progress.cpp).
   std::atomic<bool> led{false};
   std::mutex contexts_mutex;
@@ -116,8 +116,8 @@ namespace na {
 /// Bytes of the largest expected or unexpected message. Fits in a packet of the core, so sends complete when posted.
 constexpr na_size_t max_message = 4096;
 
-/// Whether the argument is a class that was not finalized. For a finalized one this reads freed memory, which detects
-/// most such errors of C programs.
+/// Returns whether the argument is a class that was not finalized. For a finalized one this reads freed memory, which
+/// detects most such errors of C programs.
 inline bool valid(const na_class_t* c) { return c != nullptr && c->magic == na_class_t::alive; }
 
 }  // namespace na

@@ -59,7 +59,7 @@ class direct_messages {
   /// Ends the connection with a peer whose call can be neither executed nor refused, or which has failed. Done by a
   /// later pay_some(), as it may need memory.
   void end(addr peer);
-  /// Whether answers are stored, or connections are to be ended.
+  /// Returns whether answers are stored, or connections are to be ended.
   bool owes() const { return owes_.load(std::memory_order_seq_cst); }
   /// Sends and ends what it can.
   void pay_some() {
@@ -121,7 +121,7 @@ class direct_messages {
   bool count_sent(peer& p, na_tag_t tag);
   /// Counts a message that could not be sent as not sent.
   LCI_COLD void revoke(peer& p, na_tag_t tag);
-  /// Whether the calling thread is the answerer.
+  /// Returns whether the calling thread is the answerer.
   bool is_answerer() {
     const uintptr_t me = lci::process_barrier::this_thread(), it = answerer_.load(std::memory_order_relaxed);
     return LCI_LIKELY(it == me) || (it == 0 && becomes_answerer(me));

@@ -18,7 +18,7 @@ na_return_t refuse(na_return_t code, const char* function, const char* format, .
 /// has not, the core's status `cancelled` means that the peer has disconnected.
 na_return_t code_of(lci::status_t status, bool cancelled) noexcept;
 
-/// Whether the exception reports that there was no memory, so that a later attempt may succeed.
+/// Returns whether the exception reports that there was no memory, so that a later attempt may succeed.
 inline bool is_shortage(const std::exception& e) {
   return dynamic_cast<const std::bad_alloc*>(&e) != nullptr || dynamic_cast<const lci::resource_error*>(&e) != nullptr;
 }

@@ -62,7 +62,7 @@ class introductions final : public lci::comp_impl_t {
   na_addr_t introduce(uint32_t rank, clock::time_point end, const std::atomic<bool>& give_up);
   /// Ends the handshakes with a peer that has failed.
   void on_failure(uint32_t rank);
-  /// Whether answers to peers have not been sent yet.
+  /// Returns whether answers to peers have not been sent yet.
   bool owes() const { return owes_.load(std::memory_order_seq_cst); }
   /// Sends those for which there is room.
   void answer_some() {
@@ -93,7 +93,7 @@ class introductions final : public lci::comp_impl_t {
   na_addr_t assign(uint32_t rank, const introduction& m);
   void owe(uint32_t rank, introduction::kind what, uint64_t number);
   LCI_COLD void answer_all();
-  /// False if there is no room.
+  /// Returns false if there is no room.
   bool answer(uint32_t rank, const introduction& m);
   void drop(uint32_t rank);
 

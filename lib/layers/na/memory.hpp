@@ -47,7 +47,7 @@ class memory {
   uint64_t size() const { return size_; }
   /// For memory of another process: mark_of() the identity of its class.
   uint64_t owner() const { return owner_; }
-  /// Whether the range lies within the memory.
+  /// Returns whether the range lies within the memory.
   bool has(uint64_t offset, uint64_t n) const { return offset <= size_ && n <= size_ - offset; }
 
   /// Splits a put or get of `n` bytes at the borders of the pieces of both memories. Both ranges must be valid.

@@ -47,7 +47,7 @@ class unexpected_messages final : public lci::comp_impl_t {
   void on_new_peer(uint32_t rank);
   /// The peer with this id and address has left, and the address is stale.
   void on_departure(uint32_t rank, na_addr_t value);
-  /// Whether a report could not be sent.
+  /// Returns whether a report could not be sent.
   bool owes() const { return owes_.load(std::memory_order_seq_cst); }
   /// Sends the reports that could not be sent before.
   void report_some() {

@@ -82,10 +82,10 @@ class engine_core : public std::enable_shared_from_this<engine_core>, private na
   /// thread passes to leave().
   bool enter() { return users_.enter(); }
   void leave(bool owned) { users_.leave(owned); }
-  /// Whether the calling thread is executing a function of this engine. Then close() waits for it, so it may use the
-  /// network without enter().
+  /// Returns whether the calling thread is executing a function of this engine. Then close() waits for it, so it may
+  /// use the network without enter().
   bool is_executing_here() const;
-  /// Whether the network exists. Valid between enter() and leave().
+  /// Returns whether the network exists. Valid between enter() and leave().
   bool has_network() const { return !detached_.load(std::memory_order_seq_cst); }
 
   /// What a thread executes while it waits.

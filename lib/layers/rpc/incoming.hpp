@@ -37,7 +37,7 @@ class incoming {
   /// Releases resources of the network, of which end_fetch() then has none: the engine is closing.
   void detach();
 
-  /// Whether the call's peer has left: `peer`, which leaves now, or another one before. For work_queue.
+  /// Returns whether the call's peer has left: `peer`, which leaves now, or another one before. For work_queue.
   bool note_departure(na_addr_t peer) { return is_left_ |= source == peer; }
   bool has_fetched() const { return fetched_ != nullptr; }
 

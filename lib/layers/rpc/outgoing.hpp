@@ -108,7 +108,7 @@ class outgoing final : public call {
   bool expose(writer& arguments, mercury::request_header& h);
   na_return_t queue(size_t size);
   void add_part(const mercury::response_header& h, const char* payload);
-  /// Whether the call still awaited this cookie. If so, the caller must end() it.
+  /// Returns whether the call still awaited this cookie. If so, the caller must end() it.
   bool claim(uint64_t awaited);
   /// Ends the call with this outcome if it still awaits this cookie. Returns whether it did.
   bool take(uint64_t awaited, outcome o) {
@@ -137,7 +137,7 @@ class outgoing final : public call {
   na_addr_t peer_ = NA_ADDR_NULL;
   uint64_t cookie_;  // differs between the calls that use this object
 
-  // Whether there are parts, or any of the following members.
+  // Says whether there are parts, or any of the following members.
   bool holds_memory_ = false;
   // Arguments that do not fit in a message.
   std::unique_ptr<char[]> extra_;

@@ -29,7 +29,7 @@ void* take_packet_to_receive();
 void give_back_packet(void* address);
 /// The same for a buffer that was recorded in the checking mode.
 void give_back_medium(void* address);
-/// Whether the address is that of a packet that a post takes over.
+/// Returns whether the address is that of a packet that a post takes over.
 bool is_packet(const void* address);
 
 /// The same, without a lock where the device tells the memory of packets.

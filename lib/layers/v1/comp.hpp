@@ -72,7 +72,7 @@ class alignas(lci::cache_line) comp {
     if (LCI_UNLIKELY(mine.bell != nullptr)) mine.bell->signal({});
   }
 
-  /// Whether it is a synchronizer that fires after one request.
+  /// Returns whether it is a synchronizer that fires after one request.
   bool is_single_sync() const { return LCI_LIKELY(shape_ == shape::single_sync); }
   /// deliver_end() without calls. Returns false, without effect, unless the object is an empty synchronizer that no
   /// thread waits for.

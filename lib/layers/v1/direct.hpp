@@ -12,10 +12,10 @@
 
 namespace v1 {
 
-/// Whether the core's direct path may be tried with the program's arguments, without further checks.
+/// Returns whether the core's direct path may be tried with the program's arguments, without further checks.
 LCI_ALWAYS_INLINE inline bool is_usual(LCI_tag_t tag) { return LCI_LIKELY(tag < detail::usual_tags); }
 
-/// Whether only the first 8 bytes of a short message are not 0.
+/// Returns whether only the first 8 bytes of a short message are not 0.
 LCI_ALWAYS_INLINE inline bool is_word(const LCI_short_t& s) {
   return LCI_LIKELY((s.words[1] | s.words[2] | s.words[3]) == 0);
 }
@@ -54,7 +54,7 @@ LCI_ALWAYS_INLINE inline bool am_directly(const LCI_endpoint_s& ep, int rank, co
   return LCI_LIKELY(lci::detail::direct_am(a, unused));
 }
 
-/// Whether the core's direct path takes a word for the rank. The word must not be in a packet.
+/// Returns whether the core's direct path takes a word for the rank. The word must not be in a packet.
 LCI_ALWAYS_INLINE inline bool takes_word(const LCI_endpoint_s& ep, int rank) {
   if (ep.core.p_impl == nullptr) __builtin_unreachable();
   const lci::detail::device_front& front = lci::detail::front_of(ep.core.p_impl);
@@ -98,7 +98,7 @@ inline uint32_t direct_sends_of(const LCI_endpoint_s& ep) {
                                                         : engine << 8 | static_cast<uint32_t>(ep.policy);
 }
 
-/// Whether receive_directly() can post a receive from the rank.
+/// Returns whether receive_directly() can post a receive from the rank.
 LCI_ALWAYS_INLINE inline bool can_receive_directly(const LCI_endpoint_s& ep, int rank) {
   if (ep.core.p_impl == nullptr) __builtin_unreachable();
   return LCI_LIKELY(ep.direct_receives != 0) &&

@@ -90,7 +90,7 @@ class issued_operations {
    public:
     explicit fence(issued_operations& of) : of_(of), first_(of.period_.load(std::memory_order_seq_cst)) {}  // A1
 
-    /// Whether all operations that began before the fence have ended.
+    /// Returns whether all operations that began before the fence have ended.
     bool is_passed() {
       uint32_t period = of_.period_.load(std::memory_order_seq_cst);  // A1
       // A period begins when the counter that it uses is 0. The first after this fence's construction may have been

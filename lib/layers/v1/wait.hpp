@@ -30,7 +30,7 @@ class waiter {
   static constexpr int64_t longest_sleep = 2000000;  // nanoseconds
 
   bool others_poll();
-  /// False if another waiting thread does.
+  /// Returns false if another waiting thread makes progress.
   bool make_progress();
   void progress_on_others();
 

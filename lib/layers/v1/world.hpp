@@ -108,7 +108,7 @@ struct world {
 /// The library's only global state beside what lci.h declares: C functions have no other place for it.
 namespace detail {
 inline constinit V1_STORAGE world* current = nullptr;
-/// Whether the checking mode is on, or the library is not initialized: one variable, so that functions test one.
+/// Says whether the checking mode is on, or the library is not initialized: one variable, so that functions test one.
 inline constinit V1_STORAGE bool checks = true;
 /// Messages with tags below this value may use the fast path (direct.hpp). 0 in the checking mode and outside of
 /// LCI_initialize() and LCI_finalize(); otherwise it exceeds all valid tags.
@@ -125,8 +125,8 @@ inline world& the_world() {
   (void)the_world();
   return true;
 }
-/// Whether the checking mode is on. Throws if the library is not initialized: functions whose arguments may then be
-/// null or dangling call it before they use those.
+/// Returns whether the checking mode is on. Throws if the library is not initialized: functions whose arguments may
+/// then be null or dangling call it before they use those.
 inline bool checking() { return LCI_UNLIKELY(detail::checks) && require_world(); }
 
 /// Devices and endpoints behind LCI_device_init() and the like. They throw.

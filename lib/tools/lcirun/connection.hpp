@@ -28,7 +28,7 @@ class connection {
 
   bool open() const { return fd_ >= 0; }
   void send(frame_writer& frame);
-  /// Whether the kernel has accepted all frames.
+  /// Returns whether the kernel has accepted all frames.
   bool flushed() const { return queue_.empty(); }
   void close();
 

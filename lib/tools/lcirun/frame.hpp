@@ -92,7 +92,7 @@ class frame_reader {
     return value;
   }
   bool good() const { return good_; }
-  /// Whether the frame is good, and all its fields have been read.
+  /// Returns whether the frame is good, and all its fields have been read.
   bool complete() const { return good_ && rest_.empty(); }
 
  private:
@@ -113,7 +113,7 @@ class frame_buffer {
   /// Returns the next complete frame, valid until the next append(). False: none is complete yet, or the stream is
   /// bad().
   bool next(frame_t& type, std::string_view& fields);
-  /// Whether the stream contained an unknown type or a frame that is too long.
+  /// Returns whether the stream contained an unknown type or a frame that is too long.
   bool bad() const { return bad_; }
 
  private:

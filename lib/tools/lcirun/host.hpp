@@ -54,13 +54,13 @@ class host {
   virtual void close_output(int stream) = 0;
   /// Reaps processes that have ended. Called once per turn of the event loop.
   virtual void update() = 0;
-  /// Whether no process of the job is left on the host.
+  /// Returns whether no process of the job is left on the host.
   virtual bool empty() const = 0;
-  /// Whether empty() holds and no event is outstanding.
+  /// Returns whether empty() holds and no event is outstanding.
   virtual bool finished() const { return empty(); }
   /// The latest time for the next update(); 0: none.
   virtual double deadline() const { return 0; }
-  /// Whether ranks are out of reach of signals from lcirun's terminal.
+  /// Returns whether ranks are out of reach of signals from lcirun's terminal.
   virtual bool away() const { return false; }
 
  private:

@@ -27,7 +27,7 @@ class job_output {
 
   void feed(int rank, int stream, const char* data, size_t size);
   void finish(int rank, int stream);
-  /// Whether everything has been written.
+  /// Returns whether everything has been written.
   bool finished() const { return out_.output.empty() && error_.output.empty(); }
   /// Returns whether output could not be written although its reader, if it has one, is still there, for example
   /// because a disk is full.

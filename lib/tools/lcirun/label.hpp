@@ -13,7 +13,7 @@ class output_stream {
   explicit output_stream(int fd) : fd_(fd) {}
   int fd() const { return fd_; }
   bool empty() const { return done_ == bytes_.size(); }
-  /// Whether so much is buffered that ranks should be paused.
+  /// Returns whether so much is buffered that ranks should be paused.
   bool full() const { return bytes_.size() - done_ > high_water; }
   /// Returns whether a write has failed, for example because the stream's reader is gone.
   bool broken() const { return error_ != 0; }

@@ -34,7 +34,7 @@ class pmi_server {
 
   verdict on_request(int rank, const std::string& line);
 
-  /// Whether some ranks wait in the barrier.
+  /// Returns whether some ranks wait in the barrier.
   bool barrier_begun() const { return waiting_ > 0; }
   bool in_barrier(int rank) const { return ranks_[size_t(rank)].in_barrier; }
 

@@ -31,7 +31,7 @@ class remote_host : public host {
   void connected(int socket);
   /// Process `pid` has ended. Returns false if it is not this host's ssh.
   bool ended(pid_t pid, int wait_status);
-  /// Whether the proxy has not connected yet.
+  /// Returns whether the proxy has not connected yet.
   bool awaited() const { return !connection_ && !lost_; }
 
   void send(int rank, const std::string& text) override;
@@ -50,7 +50,7 @@ class remote_host : public host {
   std::vector<std::string> command() const;
   bool on_frame(frame_t type, frame_reader& fields);
   bool on_rank_frame(frame_t type, int rank, frame_reader& fields);
-  /// Whether `what` has happened to each of the host's ranks.
+  /// Returns whether `what` has happened to each of the host's ranks.
   bool all(unsigned what) const;
   void send_setup();
   void lose(const std::string& why);
@@ -72,7 +72,7 @@ class remote_host : public host {
   double deadline_ = 0;
 };
 
-/// Whether the command line's `host` is this machine.
+/// Returns whether the command line's `host` is this machine.
 bool is_this_machine(const std::string& host);
 
 }  // namespace lci::launcher

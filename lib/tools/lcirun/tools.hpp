@@ -12,7 +12,7 @@ namespace lci::launcher {
 /// the host it is called on.
 std::vector<std::string> with_tools(const launch_options& options, int rank, std::vector<std::string> words);
 
-/// Whether execvp() would find the program.
+/// Returns whether execvp() would find the program.
 bool in_path(const std::string& name);
 
 }  // namespace lci::launcher

@@ -22,7 +22,7 @@ nonce new_nonce();
 bool equal(const proof& a, const proof& b);
 bool equal(const nonce& a, const nonce& b);
 
-/// Whether a credential is one that its peer should have sent; `unknown`: munged does not answer.
+/// Says whether a credential is one that its peer should have sent; `unknown`: munged does not answer.
 enum class confirmation : uint8_t { yes, no, unknown };
 
 /// The method of authentication, as sent in a hello.
@@ -41,7 +41,8 @@ class credentials {
 
   auth how() const { return how_; }
   bool has_key() const { return how_ == auth::secret; }
-  /// Whether addresses other than the loopback may be used: peers are authenticated, or the program has set `none`.
+  /// Returns whether addresses other than the loopback may be used: peers are authenticated, or the program has set
+  /// `none`.
   bool may_leave_host() const { return how_ != auth::none || none_is_wanted_; }
   /// `role`: who proves. All zeros without a key.
   proof prove(const char* role, const std::string& hello, const nonce& of_server) const;
@@ -50,8 +51,8 @@ class credentials {
   /// munged does not make one. Blocks until munged answers, or for more than 20 seconds if it does not: only
   /// munge_thread calls it.
   std::string vouch(const char* role, const std::string& hello, const nonce& of_server) const;
-  /// Whether a credential is one that vouch() has made with the same arguments, in a process of an allowed user. Blocks
-  /// as vouch().
+  /// Returns whether a credential is one that vouch() has made with the same arguments, in a process of an allowed
+  /// user. Blocks as vouch().
   confirmation confirms(const std::string& credential, const char* role, const std::string& hello,
                         const nonce& of_server) const;
 

@@ -166,7 +166,7 @@ class device final : public outside_device, public bundling_device {
   int poll_links(event_sink& sink);
   int report_deferred(event_sink& sink);
   int receive(slot& s, event_sink& sink);
-  /// False: there is nothing to read. Under the receive lock, like the following ones.
+  /// Returns false if there is nothing to read. Under the receive lock, like the following ones.
   bool read(slot& s, event_sink& sink, int& n_events);
   int deliver(slot& s, event_sink& sink);
   void keep_rest(slot& s, size_t needed);

@@ -67,7 +67,7 @@ std::string encode(const hello& m);
 std::string encode(const challenge& m);
 std::string encode(const proof& m);
 std::string encode(const outcome& m);
-/// False: not sent by this version of the library. `bytes` has the message's size.
+/// Returns false if it was not sent by this version of the library. `bytes` has the message's size.
 bool decode(const std::string& bytes, hello& m);
 bool decode(const std::string& bytes, challenge& m);
 bool decode(const std::string& bytes, proof& m);

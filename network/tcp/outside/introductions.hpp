@@ -57,7 +57,7 @@ class introductions {
   void handle(uint64_t mark);
   /// Drops silent callers, and repeats calls that are due.
   void handle_due();
-  /// Whether handle_due() must be called at some later time.
+  /// Returns whether handle_due() must be called at some later time.
   bool any() const { return !callers_.empty() || !calls_.empty(); }
 
  private:

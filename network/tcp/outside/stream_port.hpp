@@ -73,7 +73,7 @@ class stream_port final : private datagram_sink {
   void end(message_stream& s);
   /// Nothing more is sent or read.
   void abort(message_stream& s);
-  /// Whether the peer has read all that was written, and the end; true if the stream has failed.
+  /// Returns whether the peer has read all that was written, and the end; true if the stream has failed.
   bool is_read(message_stream& s);
 
   /// Sends and receives datagrams. Writes the ids of peers whose stream can be read to `ready`; returns their number,
@@ -81,7 +81,7 @@ class stream_port final : private datagram_sink {
   int poll(std::array<int, most_ready>* ready);
   /// Becomes readable when poll() may find something; -1: no descriptor does.
   int wait_fd() const { return endpoint_->wait_fd(); }
-  /// Whether a stream needs polls to go on.
+  /// Returns whether a stream needs polls to go on.
   bool is_busy();
   /// For how long a thread may sleep: some changes have no event.
   int64_t longest_sleep_us();

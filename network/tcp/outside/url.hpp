@@ -23,7 +23,7 @@ url parse_url(const std::string& text, const char* operation, const char* argume
 std::vector<sockaddr_storage> resolve(const url& where, const char* operation);
 
 bool is_loopback(const sockaddr_storage& address);
-/// Whether the host is a wildcard address (all addresses of this host).
+/// Returns whether the host is a wildcard address (all addresses of this host).
 bool is_wildcard(const sockaddr_storage& address);
 /// The URL by which other hosts reach a socket that listens there; a wildcard becomes an address of this host.
 std::string url_of(const std::string& provider, sockaddr_storage address);

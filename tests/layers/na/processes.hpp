@@ -75,7 +75,7 @@ class process {
     text[std::strcspn(text, "\n")] = 0;
     return text;
   }
-  /// Whether line() would return at once.
+  /// Returns whether line() would return at once.
   bool has_output() const {
     pollfd pipe{fileno(output_), POLLIN, 0};
     return poll(&pipe, 1, 0) == 1;

@@ -3,7 +3,7 @@
 
 namespace test {
 
-/// Whether f() throws an E. Other exceptions escape.
+/// Returns whether f() throws an E. Other exceptions escape.
 template <class E, class F>
 bool throws(F f) {
   try {
