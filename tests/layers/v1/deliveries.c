@@ -14,7 +14,7 @@
 
 enum { turns = 6, long_size = 100000, page_size = 4096 };
 static int source, target; /* ranks */
-static atomic_int ended, stops;
+static atomic_int ended, stops, not_freed;
 static char from[long_size], into[long_size];
 static LCI_endpoint_t ep;
 static LCI_comp_t handler, received;
@@ -26,16 +26,19 @@ static void sleep_ms(long ms) {
   t.tv_nsec = ms * 1000000;
   nanosleep(&t, NULL);
 }
+/* The library has allocated what a put fills. */
+static LCI_error_t free_data(LCI_request_t r) {
+  LCI_error_t code;
+  if (r.type == LCI_MEDIUM) return LCI_mbuffer_free(r.data.mbuffer);
+  if (r.type == LCI_LONG) return LCI_lbuffer_free(r.data.lbuffer);
+  if (r.type != LCI_IOVEC) return LCI_OK;
+  code = LCI_lbuffer_free(r.data.iovec.lbuffers[0]);
+  free(r.data.iovec.lbuffers);
+  return code;
+}
 static void on_completion(LCI_request_t r) {
   sleep_ms(30);
-  if (LCI_RANK == target) { /* the library has allocated what a put fills */
-    if (r.type == LCI_MEDIUM) CHECK(LCI_mbuffer_free(r.data.mbuffer) == LCI_OK);
-    if (r.type == LCI_LONG) CHECK(LCI_lbuffer_free(r.data.lbuffer) == LCI_OK);
-    if (r.type == LCI_IOVEC) {
-      CHECK(LCI_lbuffer_free(r.data.iovec.lbuffers[0]) == LCI_OK);
-      free(r.data.iovec.lbuffers);
-    }
-  }
+  if (LCI_RANK == target && free_data(r) != LCI_OK) atomic_fetch_add(&not_freed, 1);
   atomic_fetch_add(&ended, 1);
 }
 static void* make_progress(void* unused) {
@@ -202,6 +205,7 @@ int main(void) {
     while (LCI_RANK == target && LCI_queue_pop(received, &r) != LCI_OK) LCI_progress(LCI_UR_DEVICE);
     if (LCI_RANK != source) CHECK(LCI_endpoint_free(&one) == LCI_OK);
   }
+  CHECK(atomic_load(&not_freed) == 0);
   CHECK(LCI_endpoint_free(&ep) == LCI_OK);
   CHECK(LCI_finalize() == LCI_OK);
   return conclude("deliveries");
