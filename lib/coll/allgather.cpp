@@ -1,5 +1,6 @@
 #include "generated/core_operations.hpp"
 #include "lib/coll/plan.hpp"
+#include "lib/coll/thresholds.hpp"
 
 namespace lci::coll {
 namespace {
@@ -25,7 +26,8 @@ void allgather_ring(plan& p, const void* sendbuf, std::byte* blocks, size_t size
 }
 
 allgather_algorithm_t choose_allgather(const plan& p, size_t size) {
-  return size > 4096 && p.n() > 2 ? allgather_algorithm_t::ring : allgather_algorithm_t::direct;
+  return size > thresholds::allgather_ring_above && p.n() > 2 ? allgather_algorithm_t::ring
+                                                              : allgather_algorithm_t::direct;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "generated/core_operations.hpp"
 #include "lib/coll/algorithms.hpp"
+#include "lib/coll/thresholds.hpp"
 
 namespace lci::coll {
 namespace {
@@ -77,8 +78,10 @@ void allreduce_ring(plan& p, const void* sendbuf, void* recvbuf, const reduction
 }
 
 allreduce_algorithm_t choose_allreduce(const plan& p, const reduction& r) {
-  if (r.bytes() <= 4096 && p.n() <= 4) return allreduce_algorithm_t::direct;
-  if (r.bytes() > (256 << 10) && p.n() > 2 && r.count >= static_cast<size_t>(p.n())) return allreduce_algorithm_t::ring;
+  if (r.bytes() <= thresholds::allreduce_direct_most && p.n() <= thresholds::allreduce_direct_ranks)
+    return allreduce_algorithm_t::direct;
+  if (r.bytes() > thresholds::allreduce_ring_above && p.n() > 2 && r.count >= static_cast<size_t>(p.n()))
+    return allreduce_algorithm_t::ring;
   return allreduce_algorithm_t::tree;
 }
 

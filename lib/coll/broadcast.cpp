@@ -2,6 +2,7 @@
 
 #include "generated/core_operations.hpp"
 #include "lib/coll/algorithms.hpp"
+#include "lib/coll/thresholds.hpp"
 
 namespace lci::coll {
 
@@ -43,11 +44,9 @@ void broadcast_ring(plan& p, void* buffer, size_t size, int root, size_t pieces)
   }
 }
 
-constexpr size_t large = 64 << 10;
-
 broadcast_algorithm_t choose_broadcast(const plan& p, size_t size) {
-  if (size > large && p.n() > 2) return broadcast_algorithm_t::ring;
-  return p.n() <= 8 ? broadcast_algorithm_t::direct : broadcast_algorithm_t::tree;
+  if (size > thresholds::broadcast_ring_above && p.n() > 2) return broadcast_algorithm_t::ring;
+  return p.n() <= thresholds::broadcast_direct_ranks ? broadcast_algorithm_t::direct : broadcast_algorithm_t::tree;
 }
 
 }  // namespace

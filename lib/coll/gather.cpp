@@ -3,6 +3,7 @@
 
 #include "generated/core_operations.hpp"
 #include "lib/coll/algorithms.hpp"
+#include "lib/coll/thresholds.hpp"
 
 namespace lci::coll {
 namespace {
@@ -86,7 +87,9 @@ gather_algorithm_t choose_gather(const char* operation, const plan& p, size_t si
     case gather_algorithm_t::tree:
       return wanted;
     case gather_algorithm_t::none:
-      return p.n() > 8 && size <= 4096 ? gather_algorithm_t::tree : gather_algorithm_t::direct;
+      return p.n() > thresholds::gather_direct_ranks && size <= thresholds::gather_tree_most
+                 ? gather_algorithm_t::tree
+                 : gather_algorithm_t::direct;
   }
   reject_algorithm(operation, static_cast<int>(wanted));
 }

@@ -2,6 +2,7 @@
 
 #include "generated/core_operations.hpp"
 #include "lib/coll/algorithms.hpp"
+#include "lib/coll/thresholds.hpp"
 
 namespace lci::coll {
 namespace {
@@ -60,8 +61,9 @@ void reduce_scatter_ring(plan& p, const void* sendbuf, void* recvbuf, const redu
 }
 
 reduce_scatter_algorithm_t choose_reduce_scatter(const plan& p, const reduction& r) {
-  if (r.bytes() <= (16 << 10) && p.n() > 16) return reduce_scatter_algorithm_t::tree;
-  if (r.bytes() > (64 << 10) && p.n() > 2) return reduce_scatter_algorithm_t::ring;
+  if (r.bytes() <= thresholds::reduce_scatter_tree_most && p.n() > thresholds::reduce_scatter_direct_ranks)
+    return reduce_scatter_algorithm_t::tree;
+  if (r.bytes() > thresholds::reduce_scatter_ring_above && p.n() > 2) return reduce_scatter_algorithm_t::ring;
   return reduce_scatter_algorithm_t::direct;
 }
 
