@@ -113,7 +113,6 @@ void ticket::arm(uint64_t serial, double seconds) {
     std::lock_guard guard(lock_);
     d = device_;
     if (serial_ != serial || signalled_ || d == nullptr) return;
-    timed_ = true;
     if (!d->deadlines.add(this, serial, when)) return;
   }
   d->bell.ring(*d->net);  // a progress thread may be about to sleep for longer
@@ -180,7 +179,7 @@ bool ticket::cancel(uint64_t serial, errorcode_t why) {
 
 // --- the pool ---
 
-ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status) {
+ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status, double deadline) {
   ticket* t;
   {
     const size_t mine = static_cast<size_t>(thread_index()) % n_shards;
@@ -205,7 +204,8 @@ ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status)
   t->withdrawal_ = {};
   t->holders_ = 1;
   t->cancelled_as_ = errorcode_t::done;
-  t->signalled_ = t->stopped_ = t->timed_ = false;
+  t->signalled_ = t->stopped_ = false;
+  t->timed_ = has_timer(deadline);
   return t;
 }
 

@@ -64,7 +64,7 @@ class ticket final : public comp_impl_t {
   /// What an RTS carries beside the operation's handle, to distinguish reuses. To be called by the post only.
   uint64_t wire_word() const { return serial_ << 33; }
 
-  /// Returns whether the operation has a deadline. Until its post has called arm(), that is not known: false.
+  /// Returns whether the operation has a deadline, also before its post has called arm().
   bool has_deadline();
 
   comp_impl_t* behind() const { return behind_; }  // the user's object; valid while the operation is alive
@@ -110,7 +110,7 @@ class ticket final : public comp_impl_t {
   errorcode_t cancelled_as_ = errorcode_t::done;  // once cancelled: cancelled or timed_out
   bool signalled_ = false;  // the user's object has been, or is about to be, signalled before the end
   bool stopped_ = false;
-  bool timed_ = false;
+  bool timed_ = false;  // has a deadline; another thread may need to know before the post has armed it
 };
 
 /// The ticket of an operation that is `named`.
@@ -142,7 +142,8 @@ class ticket_pool {
   ticket_pool& operator=(const ticket_pool&) = delete;
 
   /// A held ticket that forwards to `behind`; a cancel before the end reports `status`, except for the error.
-  ticket* get(device& d, comp_impl_t* behind, const status_t& status);
+  /// `deadline`: as passed to the post, which calls arm() if has_timer(deadline).
+  ticket* get(device& d, comp_impl_t* behind, const status_t& status, double deadline);
   void put(ticket* t);
   /// Detaches the tickets of a device that is being freed, and stops their timers.
   void forget(const device* d);

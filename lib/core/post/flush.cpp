@@ -78,7 +78,7 @@ namespace {
 void signal_when_flushed(device& d, const post_flush_args& a, const status_t& status, uint64_t generation) {
   auto flush = std::make_unique<waiting_flush>(d, a.local_comp.p_impl, status, generation);
   if (LCI_UNLIKELY(a.operation != nullptr)) {
-    flush->comp = flush->named = d.rt.tickets.get(d, flush->comp, status);
+    flush->comp = flush->named = d.rt.tickets.get(d, flush->comp, status, a.deadline);
     *a.operation = flush->named->name();
     flush->named->release(d);
   }

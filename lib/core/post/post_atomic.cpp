@@ -81,7 +81,7 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   op->belong_to(&d);
   op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;
   op->status = atomic_status(a, errorcode_t::done);
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).release(d);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, a).release(d);
   op->become(op_state::atomic);
   wire::framed<wire::atomic_body> message;
   message.head.what = wire::kind::atomic_request;

@@ -64,13 +64,14 @@ static inline operation* make_operation(device& d, const Args& a) {
   return op;
 }
 
-/// Gives an operation that no other thread can reach yet a ticket, and returns the ticket's name in `name`. The ticket
-/// is held: if the operation does not access the user's memory at first, the caller calls release().
+/// Gives an operation that no other thread can reach yet a ticket, and returns the ticket's name in `a.operation`. The
+/// ticket is held: if the operation does not access the user's memory at first, the caller calls release().
 /// Without memory it releases the operation, with its registration, and throws.
-LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& name) {
+template <class Args>
+LCI_COLD ticket& name_operation(device& d, operation* op, const Args& a) {
   ticket* t;
   try {
-    t = d.rt.tickets.get(d, op->comp, op->status);
+    t = d.rt.tickets.get(d, op->comp, op->status, a.deadline);
   } catch (...) {
     if (op->registered) d.registrations.release(op->reg);
     d.rt.operations.release(op);
@@ -78,7 +79,7 @@ LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& na
   }
   op->comp = t;
   op->named = true;
-  name = t->name();
+  *a.operation = t->name();
   return *t;
 }
 

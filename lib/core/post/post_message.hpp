@@ -129,8 +129,9 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
 
 /// Names the operation of an RTS, so that its sender can cancel it. The RTS then has no remote key: the receiver can't
 /// read the sender's memory, but must answer with an RTR, after which the sender can refuse to transfer.
-LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, wire::rts_body& rts) {
-  ticket& t = name_operation(d, op, name);
+template <class Args>
+LCI_COLD void name_request(device& d, operation* op, const Args& a, wire::rts_body& rts) {
+  ticket& t = name_operation(d, op, a);
   rts.rkey = 0;
   rts.operation |= t.wire_word();
   t.release(d);
@@ -139,7 +140,7 @@ LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, w
 /// Makes the operation await the target's acknowledgement of an eager message.
 template <class Args>
 wire::ack_body expect_ack(device& d, operation* op, const Args& a) {
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).release(d);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, a).release(d);
   op->become(op_state::await_ack);
   op->acknowledged = true;
   op->left.store(1, std::memory_order_relaxed);
@@ -160,7 +161,7 @@ wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool ack
   if (d.limits.rma && op->reg.rkey == 0 && !op->shaped) register_buffer(d, op, a);
   wire::rts_body rts{a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->shaped ? 0 : op->reg.rkey,
                      op->handle() | (acked ? wire::wants_ack : 0)};
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_request(d, op, *a.operation, rts);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_request(d, op, a, rts);
   op->timed = !op->shaped && d.protocols.covers(a.size) && d.protocols.begins_rendezvous(a.rank, a.size);
   return rts;
 }

@@ -143,7 +143,7 @@ inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t pol
   if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
   matching_engine& engine = *a.matching_engine.p_impl;
   const uint64_t key = engine.make_key(a.rank, a.tag, policy);
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).filed_in(engine, key);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, a).filed_in(engine, key);
   unexpected* u = file(d, op, engine, key, a.rank, looks_at_rank(policy));
   if (LCI_UNLIKELY(u != nullptr)) return receive_unexpected(d, op, a.allow_done, u);
   return errorcode_t::posted;

@@ -40,7 +40,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what, bool in_
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, a);
   op->become(state);
   op->total = a.size;
   op->next_offset = 0;

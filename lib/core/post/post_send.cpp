@@ -29,7 +29,7 @@ status_t send_tracked(device& d, Args& a, const wire::header& head, const char* 
   backlog::item item = copy_of(a, head);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).release(d);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, a).release(d);
   op->become(op_state::send);
   op->pieces.store(1, std::memory_order_relaxed);
   d.count_in(op);

@@ -327,7 +327,7 @@ status_t post_pieces(const char* what, device& d, Args& a) {
     }
   } name{a, nullptr};
   if (a.operation != nullptr) {
-    name.named = d.rt.tickets.get(d, given.p_impl, done_status(a, buffer_of(a)));
+    name.named = d.rt.tickets.get(d, given.p_impl, done_status(a, buffer_of(a)), a.deadline);
     *a.operation = name.named->name();
     a.local_comp = comp_t(name.named);
   }
