@@ -1,6 +1,7 @@
 #include "lib/core/transfer/choice.hpp"
 
 #include "lib/core/device/device.hpp"
+#include "lib/core/operation/ticket.hpp"
 #include "lib/core/transfer/receive_window.hpp"
 
 namespace lci::core {
@@ -58,6 +59,15 @@ choice choose_by(device& d, network::attention sender, operation* op) {
   return chosen == way::fragments ? choice::copy : choice::split;
 }
 
+/// Chooses for a receive with a deadline, which ends in time although its sender does nothing more: a read that does
+/// not wait for the sender, or fragments, which this process drops once the receive has ended. The sender can't be kept
+/// from writing.
+LCI_COLD choice choose_in_time(const device& d, const operation* op, bool readable) {
+  const bool reads = readable && !op->shaped && d.limits.rma && d.rt.attr.rdv_protocol != attr_rdv_protocol_t::copy &&
+                     !d.net->rma_waits_for(op->status.rank);
+  return reads ? choice::read : choice::copy;
+}
+
 /// How the data of a receive has moved.
 way way_of(const operation& op) {
   if (op.doing() == op_state::splitting) return way::split;
@@ -78,6 +88,7 @@ void note_end_of_timed(device& d, const operation* op) {
 }
 
 choice choose_transfer(device& d, operation* op, bool readable) {
+  if (LCI_UNLIKELY(op->named) && ticket_of(op).has_deadline()) return choose_in_time(d, op, readable);
   const choice how = choose_forced(d, op, readable);
   if (how == choice::read && d.rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select)
     return choose_by(d, d.net->attention_of(op->status.rank), op);

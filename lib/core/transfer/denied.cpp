@@ -6,6 +6,7 @@
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/gates.hpp"
 #include "lib/core/device/sending.hpp"
+#include "lib/core/operation/ticket.hpp"
 #include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
@@ -58,6 +59,7 @@ bool advance_by_messages(device& d, operation* op) {
       op->transfer = wire::transfer::copy;
       op->timed = false;
       op->left.store(op->total, std::memory_order_relaxed);
+      if (op->named) ticket_of(op).release(d);  // each fragment holds it
       open_gate(d, op, awaits_data, true);
       break;
     default:

@@ -81,20 +81,44 @@ errorcode_t send_piece(device& d, operation* op, size_t size) {
   return result;
 }
 
+namespace {
+
+void copy_fragment(operation* op, uint64_t offset, const std::byte* data, size_t size) {
+  if (size == 0) return;
+  if (op->shaped)
+    op->shape->scatter(op->status.buffer, offset, data, size);
+  else
+    copy_bytes(static_cast<std::byte*>(op->status.buffer) + offset, data, size);
+}
+
+/// Returns whether the operation, which is named, holds its ticket only while a fragment is copied. A receive that has
+/// asked for another transfer holds it all the time, also if its sender chooses to send fragments.
+bool is_held_by_fragments(const operation* op) {
+  return op->doing() == op_state::get || (op->doing() == op_state::await_data && op->transfer == wire::transfer::copy);
+}
+
+/// Copies a fragment, unless the operation was cancelled: then it ends as such after its last fragment. Otherwise that
+/// one's hold is left to the end, so that a cancel in between does not end an operation that has all its data.
+LCI_COLD void take_held_fragment(device& d, operation* op, uint64_t offset, const std::byte* data, size_t size) {
+  const bool copies = ticket_of(op).hold();
+  copies ? copy_fragment(op, offset, data, size) : op->fail_as(failure::cancelled);
+  const bool last = op->take_from_left(size) <= size;
+  if (copies && !last) ticket_of(op).release(d);
+  if (last) (void)op->gate.close();
+}
+
+}  // namespace
+
 bool receive_fragment(device& d, int peer, wire::message& m) {
   wire::fragment_body body;
   if (!wire::take_body(m, body)) return false;
   const auto copy = [&](operation* op, uint8_t) {
     if (body.offset > op->total || m.size > op->total - body.offset) return false;
-    // Later fragments of a cancelled get are counted but not copied. (A receive waits for all of them.)
-    const bool held = op->named && op->doing() == op_state::get;
-    if (m.size > 0 && (!held || ticket_of(op).hold())) {
-      if (op->shaped)
-        op->shape->scatter(op->status.buffer, body.offset, m.data, m.size);
-      else
-        copy_bytes(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
-      if (held) ticket_of(op).release(d);
+    if (LCI_UNLIKELY(op->named) && is_held_by_fragments(op)) {
+      take_held_fragment(d, op, body.offset, m.data, m.size);
+      return true;
     }
+    copy_fragment(op, body.offset, m.data, m.size);
     if (op->take_from_left(m.size) <= m.size) (void)op->gate.close();
     return true;
   };

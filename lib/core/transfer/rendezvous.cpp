@@ -128,6 +128,7 @@ void request_data(device& d, operation* op, choice how, const wire::rts_body& rt
     op->acknowledges = true;  // when this thread has read its part, too: until then the sender keeps its buffer
     read_from(op, rts);
   }
+  if (LCI_UNLIKELY(op->named) && how == choice::copy) ticket_of(op).release(d);  // each fragment holds it
   open_gate(d, op, awaits_data, splits);
   send_request(d, peer, static_cast<uint32_t>(rtr.body.operation), awaits_data, rtr);
   if (splits) advance(d, op);  // this thread stays an accessor until its part is read
