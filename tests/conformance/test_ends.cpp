@@ -144,6 +144,56 @@ static bool progress_throws(rank_env& env) {
   return false;
 }
 
+TEST_CASE("a blocking post that succeeds leaves what a handler throws meanwhile to a later call", "[ends]") {
+  on_ranks([](rank_env& env) {
+    auto thrower = lci::alloc_handler_x(refuses).am_in_place(true).runtime(env.rt)();
+    const auto rcomp = lci::register_rcomp_x(thrower).runtime(env.rt)();
+    EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
+    auto received = lci::alloc_counter_x().runtime(env.rt)();
+    const auto n_received = [&] { return lci::counter_get_x(received).runtime(env.rt)(); };
+    const char byte = 1;
+    char in = 0;
+    const auto receive = [&] { EXPECT(lci::post_recv_x(env.rank, &in, 1, 3, received).runtime(env.rt)().is_posted()); };
+    const auto send = [&] {
+      return lci::post_send_x(env.rank, &byte, 1, 3, lci::COMP_NULL)
+          .comp_semantic(lci::comp_semantic_t::remote)
+          .runtime(env.rt)();
+    };
+    const auto call_thrower = [&] {
+      env.post([&] { return lci::post_am_x(env.rank, &byte, 1, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)(); });
+    };
+    for (int64_t i = 1; i <= 20; ++i) {
+      receive();
+      call_thrower();
+      EXPECT(send().is_done());
+      EXPECT_EQ(n_received(), i);
+      env.until("the exception", [&] { return progress_throws(env); });
+      EXPECT(!progress_throws(env));
+    }
+    // The next blocking post throws before it posts.
+    call_thrower();
+    bool thrown = false;
+    for (int i = 0; i < 1000 && !thrown; ++i) {
+      const int64_t before = n_received();
+      receive();
+      try {
+        EXPECT(send().is_done());
+        EXPECT_EQ(n_received(), before + 1);
+      } catch (const refusal&) {
+        thrown = true;
+        for (int k = 0; k < 100; ++k) env.progress();
+        EXPECT_EQ(n_received(), before);
+        EXPECT(send().is_done());
+      }
+    }
+    EXPECT(thrown);
+    env.barrier();
+    drain(env);
+    lci::free_comp_x(&received).runtime(env.rt)();
+    lci::free_comp_x(&thrower).runtime(env.rt)();
+  });
+}
+
 TEST_CASE("a handler that throws does not disturb the completion of its message", "[ends]") {
   const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{150'000});
   on_ranks([size](rank_env& env) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <string>
+#include <utility>
 
 #include "lib/base/check.hpp"
 #include "lib/core/device/argument_checks.hpp"
@@ -45,9 +46,10 @@ inline bool signals_when_done(const Args& a) {
 /// Does nothing if the caller accepts `posted`; otherwise puts its own completion object into the arguments and waits
 /// for it. Used by the posting thread only.
 ///
-/// progress() may throw, for a handler or a failed peer. The operation still uses the buffer then: the
-/// wait continues until the operation ends or is withdrawn, then the exception is rethrown. Further ones, such as the
-/// failures of other peers, are thrown by the next progress() of the program.
+/// progress() may throw, for a handler or a failed peer. The operation still uses the buffer then, so the wait continues
+/// until the operation ends or is withdrawn. The first exception is rethrown if the operation was withdrawn or has
+/// failed. If it has succeeded, its caller must learn that: the exceptions are thrown by the next progress() of the
+/// program, or by its next blocking post before that posts anything.
 template <class Args>
 class blocking_guard {
  public:
@@ -56,6 +58,7 @@ class blocking_guard {
     if (tls_in_progress)
       throw_invalid(what, "local_comp", "COMP_NULL (or allow_posted = false)", "a completion object inside a handler",
                     "a handler can't wait for an operation");
+    d.failures.report();
     a.local_comp = comp_t(comp_ = new blocking_comp);
     a.allow_done = true;
   }
@@ -82,24 +85,27 @@ class blocking_guard {
     if (LCI_LIKELY(comp_ == nullptr) || !status.is_posted()) return status;
     posted_ = true;
     if constexpr (requires { args_.deadline; }) arm_deadline(args_);
-    std::exception_ptr thrown;
+    std::exception_ptr first;
     exceptions_for_later later(device_);
     for (progress_backoff rounds(device_); !comp_->ready();) {
       try {
         rounds.next();
       } catch (...) {
-        if (thrown == nullptr)
-          thrown = std::current_exception();
+        if (first == nullptr)
+          first = std::current_exception();
         else
           later.keep(std::current_exception());
         if (withdraw()) {
           posted_ = false;
-          break;
+          std::rethrow_exception(first);
         }
       }
     }
-    if (thrown != nullptr) std::rethrow_exception(thrown);
     status = comp_->status();
+    if (LCI_UNLIKELY(first != nullptr)) {
+      if (status.error.errorcode == errorcode_t::fatal) std::rethrow_exception(first);  // it mostly says why
+      device_.failures.add_exception(std::move(first));
+    }
     device_.failures.check_status(status);
     return status;
   }
