@@ -1,6 +1,8 @@
 #include "network/common/remote_device.hpp"
 
 #include <new>
+#include <string>
+#include <utility>
 
 #include "lib/base/log.hpp"
 
@@ -73,8 +75,16 @@ void remote_device::settle_suspicions() {
   });
 }
 
+void remote_device::report_unsent() {
+  if (std::exchange(unsent_reported_, true)) return;
+  for (int r = 0; r < job_.size(); ++r)
+    if (r != job_.rank() && has_unsent(r))
+      log_warning(label() + ": a device is freed before all messages to rank " + std::to_string(r) +
+                  " could be sent: the rest is lost");
+}
+
 bool remote_device::flushed() {
-  if (close_timeout_.is_over()) return true;
+  if (close_timeout_.is_over()) return report_unsent(), true;
   bool all = has_sent_all();
   for (int r = 0; r < job_.size(); ++r)
     if (r != job_.rank()) all = close_to(r) && all;

@@ -50,6 +50,8 @@ class remote_device : public device {
   virtual bool has_sent_all() = 0;
   /// Sends a close notification to the peer, if that was not done. True: the peer has answered it or needs none.
   virtual bool close_to(int rank) = 0;
+  /// Returns whether messages to the peer, which is alive, have not left this device.
+  virtual bool has_unsent(int rank) { return (void)rank, false; }
   /// Called by check_peers().
   virtual void check_own() {}
   /// Adds the descriptors of events; false: poll() may find something.
@@ -111,6 +113,8 @@ class remote_device : public device {
   crowd_watch<polls_between_checks, polls_between_checks> crowd_;
   LCI_COLD void settle_suspicions();
   LCI_COLD bool mark_failed(int rank, const std::string& reason);
+  /// Logs, once, which peers do not get what this device has not sent by the end of its last wait.
+  LCI_COLD void report_unsent();
   /// Notifies peers that this device counts as failed, and whose processes are alive.
   LCI_COLD void give_up_failed();
 
@@ -121,8 +125,9 @@ class remote_device : public device {
   suspicions suspicions_;
   deferred_events::list<int> given_up_;  // deferred_: peers to be notified that they count as failed
   std::atomic<int> sleepers_{0}, parked_{0};
-  check_time checked_;           // check_peers()
-  close_timeout close_timeout_;  // of flushed(); used by one thread
+  check_time checked_;            // check_peers()
+  close_timeout close_timeout_;   // of flushed(); used by one thread
+  bool unsent_reported_ = false;  // the same
 
  protected:
   uint32_t number_ = 0;  // among the context's devices, equal on all ranks; set by count_device()

@@ -161,6 +161,7 @@ class device final : public remote_device, public bundling_device, public connec
   bool is_settled(int rank) override;
   bool has_sent_all() override;
   bool close_to(int rank) override;
+  bool has_unsent(int rank) override;
   void check_own() override { handshakes_->handle_due(); }
 
   // device_sleep.cpp

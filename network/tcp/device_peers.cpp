@@ -32,8 +32,16 @@ bool device::is_settled(int rank) {
 }
 
 bool device::has_sent_all() {
+  handshakes_->begin_to_close();
   flush_all();
   return !own_waits_.load(std::memory_order_relaxed);
+}
+
+bool device::has_unsent(int rank) {
+  connection* const c = link_if_any(rank);
+  if (c == nullptr || c->is_gone()) return false;
+  std::lock_guard guard(c->lock);
+  return !c->broken && !c->waiting.empty();
 }
 
 bool device::close_to(int rank) {

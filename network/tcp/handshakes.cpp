@@ -103,7 +103,21 @@ void handshakes::try_to_connect(int rank) {
   a.trouble.clear();  // last: without memory for a new text, the old one says that the attempt is to be repeated
 }
 
+bool handshakes::takes_listeners_descriptor(int error) {
+  if (!closing_ || (error != EMFILE && error != ENFILE) || listener_.get() < 0) return false;
+  listener_ = {};
+  accept_again_ = {};
+  return true;
+}
+
+void handshakes::begin_to_close() {
+  const std::lock_guard guard(mutex_);
+  if (std::exchange(closing_, true)) return;
+  for (auto& [rank, a] : attempts_) a.again = {};  // at once: the device does not wait for long
+}
+
 void handshakes::try_later(int rank, int error) {
+  if (takes_listeners_descriptor(error)) return try_to_connect(rank);
   if (error == ECONNREFUSED) return give_up_closed(rank, errno_text(error));
   if (!lacks_resources(error) && (!may_pass(error) || timeout_.count() == 0)) return give_up(rank, errno_text(error));
   if (lacks_resources(error) && !std::exchange(warned_of_connecting_, true))

@@ -51,6 +51,9 @@ class handshakes {
   bool handle(uint64_t mark);
   /// Gives up attempts that have timed out, and retries those that are due.
   void handle_due();
+  /// The device closes, and still has messages to send. From now on connections to peers may take the listener's
+  /// descriptor: peers that connect this late find that the device has ended.
+  void begin_to_close();
 
  private:
   using clock = std::chrono::steady_clock;
@@ -89,6 +92,8 @@ class handshakes {
   void answer(caller& who, const hello& h);
   void advance(int rank);
   void try_to_connect(int rank);
+  /// If the device closes and lacks a descriptor to connect: closes the listener and returns true.
+  bool takes_listeners_descriptor(int error);
   /// Connecting failed: retries later if that may help, else gives up.
   void try_later(int rank, int error);
   /// The peer has closed the connection without a reply: it may have lacked resources, or be closing.
@@ -115,6 +120,7 @@ class handshakes {
   clock::time_point accept_again_{};           // under mutex_; 0: connections are accepted
   bool warned_ = false;                        // under mutex_
   bool warned_of_connecting_ = false;          // under mutex_
+  bool closing_ = false;                       // under mutex_
 };
 
 }  // namespace lci::network::sockets

@@ -112,3 +112,25 @@ TEST_CASE("a server without descriptors is not woken again and again by a peer o
     CHECK_FALSE(is_closed(second));
   }
 }
+
+TEST_CASE("a device that closes and has no descriptor left connects by that of its listener") {
+  no_owner owner;
+  const socket_handle epoll(epoll_create1(EPOLL_CLOEXEC));
+  net::sockets::handshakes hands(owner, 0, 2, net::sockets::listening_address("127.0.0.1"), epoll.get(),
+                                 milliseconds(30000));
+  net::sockets::endpoint peer = hands.own();
+  peer.address = net::sockets::listening_address("127.0.0.1");
+  const socket_handle listener = net::listen_at(peer.address, 8);
+  REQUIRE(listener.get() >= 0);
+  const auto handle = [&](uint64_t mark) {
+    if (mark != 0) hands.handle(mark);
+    hands.handle_due();
+  };
+  const no_descriptors limit;
+  hands.begin(1, peer);
+  (void)reports(epoll.get(), handle);
+  CHECK_FALSE(net::has_waiting(listener));
+  hands.begin_to_close();
+  (void)reports(epoll.get(), handle);
+  CHECK(net::has_waiting(listener));
+}
