@@ -7,6 +7,7 @@
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/direct.hpp"
 #include "lib/layers/v1/errors.hpp"
+#include "lib/layers/v1/wait.hpp"
 #include "lib/layers/v1/world.hpp"
 
 using namespace v1;
@@ -31,9 +32,9 @@ void forget(world& w, LCI_device_s& device) {
 }  // namespace
 
 LCI_device_t v1::make_device(world& w) {
-  // Other ranks may still wait for what this rank has sent, part of which may be in the device's backlog. So make
-  // progress on that device until all ranks are here: while a rank waits for the new device, it makes none on others.
-  if (LCI_UR_DEVICE != nullptr) lci::barrier_x().runtime(w.runtime).device(LCI_UR_DEVICE->core)();
+  // Other ranks may still wait for what this rank has sent, part of which may be in a backlog. While a rank waits for
+  // the new device, it makes no progress on others.
+  if (LCI_UR_DEVICE != nullptr) meet(w, LCI_UR_DEVICE);
   auto d = std::make_unique<LCI_device_s>();
   d->core = lci::alloc_device_x()
                 .runtime(w.runtime)
@@ -157,6 +158,7 @@ LCI_error_t LCI_device_initx(LCI_device_t* device) { return LCI_device_init(devi
 LCI_error_t LCI_device_free(LCI_device_t* device) {
   return guarded("LCI_device_free", [&] {
     check_device_to_free(device);
+    meet(the_world(), *device);
     require_idle_everywhere(the_world(), *device);
     end_device(the_world(), *device);
     *device = nullptr;

@@ -5,6 +5,7 @@
 
 #include "lib/base/error_line.hpp"
 #include "lib/layers/v1/vectors.hpp"
+#include "lib/layers/v1/world.hpp"
 
 namespace v1 {
 
@@ -21,6 +22,7 @@ LCI_error_t fail_by_exception(const char* function) noexcept {
     throw;
   } catch (const lci::peer_failure_error& e) {
     const LCI_error_t code = fail(function, "%s", e.what());
+    if (detail::current != nullptr) detail::current->failed_rank.store(e.failed_rank(), std::memory_order_relaxed);
     end_vectors_of(e.failed_rank());
     return code;
   } catch (const std::bad_alloc&) {

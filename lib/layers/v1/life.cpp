@@ -12,6 +12,7 @@
 #include "lib/layers/v1/settings.hpp"
 #include "lib/layers/v1/unfinished.hpp"
 #include "lib/layers/v1/vectors.hpp"
+#include "lib/layers/v1/wait.hpp"
 #include "lib/layers/v1/world.hpp"
 
 using namespace v1;
@@ -138,7 +139,10 @@ LCI_error_t LCI_finalize() {
     world& w = the_world();
     if (--w.n_initialized > 0) return LCI_OK;
     const std::unique_ptr<world> owned(&w);
-    const LCI_error_t met = LCI_barrier();  // so that no rank posts any more
+    const LCI_error_t met = guarded("LCI_finalize", [&] {
+      meet(w, LCI_UR_DEVICE);  // so that no rank posts any more
+      return LCI_OK;
+    });
     LCI_error_t closed = guarded("LCI_finalize", [&] {
       close(w);
       return LCI_OK;

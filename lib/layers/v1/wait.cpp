@@ -1,13 +1,34 @@
 #include "lib/layers/v1/wait.hpp"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
+#include <string>
+
+#include "lib/layers/v1/errors.hpp"
 
 namespace v1 {
 
 namespace {
 
 constexpr double shortest_slice = 0.002, longest_slice = 0.01, slice_of_several = 0.0005;
+
+void progress_on_others(world& w, LCI_device_t device) {
+  std::array<lci::device_t, max_devices> cores;
+  size_t n = 0;
+  {
+    std::lock_guard guard(w.mutex);
+    for (LCI_device_t d : w.devices)
+      if (d != nullptr && d != device) cores[n++] = d->core;
+  }
+  for (size_t i = 0; i < n; ++i) (void)lci::progress_x().device(cores[i])();
+}
+
+/// Throws if a rank is known to have failed.
+void check_ranks(const world& w) {
+  if (const int rank = w.failed_rank.load(std::memory_order_relaxed); rank >= 0)
+    throw lci::peer_failure_error(rank, "rank " + std::to_string(rank) + " has failed");
+}
 
 /// Rings a bell with each delivery of this thread.
 class ringing {
@@ -35,30 +56,42 @@ bool waiter::others_poll() {
   return std::exchange(polls_, now) != now;
 }
 
-void waiter::progress_on_others() {
-  std::array<lci::device_t, max_devices> cores;
-  size_t n = 0;
-  {
-    std::lock_guard guard(world_.mutex);
-    for (LCI_device_t d : world_.devices)
-      if (d != nullptr && d != device_) cores[n++] = d->core;
-  }
-  for (size_t i = 0; i < n; ++i) (void)lci::progress_x().device(cores[i])();
-}
-
 bool waiter::make_progress() {
   if (!device_->waits.try_lock()) return false;
   std::lock_guard guard(device_->waits, std::adopt_lock);
   const int64_t before = lci::counter_get(device_->bell);
   const ringing rings(device_->bell.get_impl());
   // A program may wait for an object of this device that operations of another device signal.
-  if (all_ || (slice_ >= longest_slice && LCI_NUM_DEVICES > 1)) progress_on_others();
+  if (all_ || (slice_ >= longest_slice && LCI_NUM_DEVICES > 1)) progress_on_others(world_, device_);
   // Another thread may have delivered what is waited for: the caller looks again after each slice.
   if (lci::counter_wait_for_x(device_->bell, before + 1, slice_).device(device_->core)())
     slice_ = all_ ? slice_of_several : shortest_slice;
   else
     slice_ = std::min(2 * slice_, all_ ? slice_of_several : longest_slice);
   return true;
+}
+
+void meet(world& w, LCI_device_t device) {
+  constexpr int most_errors = 100;  // in a row: no progress is possible
+  check_ranks(w);
+  lci::comp_t met = lci::alloc_sync_x().runtime(w.runtime)();
+  lci::barrier_x().runtime(w.runtime).device(device->core).comp(met)();
+  lci::status_t end;
+  for (int errors = 0;;) {
+    check_ranks(w);  // where this throws, the barrier may still signal the synchronizer, which is not freed
+    try {
+      if (LCI_NUM_DEVICES > 1) progress_on_others(w, device);
+      if (lci::sync_wait_for_x(met, slice_of_several, &end).runtime(w.runtime).device(device->core)()) break;
+      errors = 0;
+    } catch (const lci::peer_failure_error&) {
+      throw;
+    } catch (...) {  // of a message or a handler: other ranks wait for this one all the same
+      if (++errors == most_errors) throw;
+      (void)fail_by_exception("LCI_progress");
+    }
+  }
+  lci::free_comp_x(&met).runtime(w.runtime)();
+  lci::check_status_x(end).device(device->core)();
 }
 
 }  // namespace v1

@@ -32,7 +32,6 @@ class waiter {
   bool others_poll();
   /// Returns false if another waiting thread makes progress.
   bool make_progress();
-  void progress_on_others();
 
   world& world_;
   const LCI_device_t device_;
@@ -40,6 +39,10 @@ class waiter {
   uint64_t polls_;  // of device_, when last looked at
   double slice_;    // seconds
 };
+
+/// Collective. Returns when all ranks have called it, with progress on all devices meanwhile: ranks that call it later may
+/// still wait for messages that this rank has sent through any of them. Throws if any rank has failed.
+void meet(world& w, LCI_device_t device);
 
 /// Waits until ready() is true.
 template <class Ready, class Sleep>

@@ -98,6 +98,8 @@ struct world {
   endpoint_comparison comparison;       ///< used in the checking mode
   std::atomic<uint32_t> next_piece{0};  ///< tag of the next long buffer of an iovec that this rank sends
 
+  std::atomic<int> failed_rank{-1};  ///< one of those that have been reported; negative: none has
+
   std::mutex mutex;                                 ///< of creation and end of devices and endpoints
   std::array<LCI_device_t, max_devices> devices{};  ///< under mutex
   unsigned next_device = 0;                         ///< under mutex
