@@ -99,8 +99,9 @@ class small_job {
 class closing_network final : public lci::network::device {
  public:
   /// Puts one in front of the network device of the rank's default device, which owns it.
-  static closing_network& before(lci::runtime_t rt) {
-    lci::core::device& d = *lci::get_default_device_x().runtime(rt)().p_impl;
+  static closing_network& before(lci::runtime_t rt) { return before(lci::get_default_device_x().runtime(rt)()); }
+  static closing_network& before(lci::device_t device) {
+    lci::core::device& d = *device.p_impl;
     auto made = std::make_unique<closing_network>(std::move(d.net));
     closing_network& it = *made;
     d.net = std::move(made);
@@ -129,8 +130,10 @@ class closing_network final : public lci::network::device {
   lci::network::attention attention_of(int) override { return attention; }
   bool has_met(int peer) override { return behind_->has_met(peer); }
   bool flushed() override { return behind_->flushed(); }
+  bool rma_waits_for(int) const override { return rma_waits; }
 
   bool closed = false;
+  bool rma_waits = false;                                                // puts and gets are said to wait for the peer
   long until_throw = -1;                                                 // posts; negative: none throws
   lci::network::attention attention = lci::network::attention::unknown;  // of all peers
   int registrations = 0;                                                 // alive
