@@ -354,6 +354,9 @@ TEST_CASE("a packet pool that a device uses can't be freed", "[packets]") {
       lci::deregister_packet_pool_x(pool, env.device).runtime(rt)();
     }
     EXPECT_INVALID(lci::deregister_packet_pool_x(pool, env.device).runtime(rt)(), "packet_pool", "mine");
+    void* const held = lci::get_upacket_x().packet_pool(pool).runtime(rt)();
+    EXPECT_INVALID(lci::free_packet_pool_x(&pool).runtime(rt)(), "packet_pool", "put_upacket");
+    lci::put_upacket_x(held).runtime(rt)();
     lci::free_packet_pool_x(&pool).runtime(rt)();
 
     // The pool that a device was allocated with is in use until the device is freed.

@@ -226,6 +226,21 @@ packet_pool_t alloc_packet_pool(alloc_packet_pool_args& a) {
   return pool.release();
 }
 
+namespace {
+
+/// The network may still read a packet that is on its way, and the program may return one later. What it holds of the
+/// default pool, which ends with the runtime, is its own affair.
+void refuse_packets_in_use(const packet_pool& pool) {
+  if (&pool == pool.runtime.p_impl->default_packet_pool.p_impl) return;
+  const size_t free = pool.home();
+  if (free < pool.attr.npackets)
+    throw_invalid("free_packet_pool", "packet_pool", std::to_string(pool.attr.npackets - free) + " packets in use",
+                  "none in use",
+                  "call wait_drained() on the devices that send them, and put_upacket() for those received");
+}
+
+}  // namespace
+
 void free_packet_pool(free_packet_pool_args& a) {
   check_allocated("free_packet_pool", "packet_pool", a.packet_pool);
   const int devices = a.packet_pool->p_impl->registrations.load(std::memory_order_relaxed);
@@ -236,6 +251,7 @@ void free_packet_pool(free_packet_pool_args& a) {
                   "with it");
   refuse_default("free_packet_pool", "packet_pool", a.packet_pool,
                  a.packet_pool->p_impl->runtime.p_impl->default_packet_pool);
+  refuse_packets_in_use(*a.packet_pool->p_impl);
   packet_pool* pool = take("free_packet_pool", "packet_pool", a.packet_pool);
   pool->runtime.p_impl->remove_pool(pool);
   delete pool;
