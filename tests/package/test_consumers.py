@@ -137,13 +137,32 @@ class Consumers(InstalledCase):
             with self.subTest(version=version):
                 self.assertIn(f"found {major}.", self.cmake_finds("LCI" + version))
 
-    def cmake_finds(self, package):
-        folder = self.folder / ("find_" + package.replace(" ", "_"))
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_finds_the_components_that_there_are(self):
+        self.assertIn("found 2.", self.cmake_finds("LCI COMPONENTS lci armci mercury_util"))
+        self.assertIn("found 2.", self.cmake_finds("LCI COMPONENTS rpc OPTIONAL_COMPONENTS nonsense"))
+        for package, words in (("LCI COMPONENTS ccs nonsense", "LCI has no component nonsense. Its components are lci, "),
+                               ("LCI 1.7 COMPONENTS nonsense", "LCI 1.7 has no component nonsense, ")):
+            for found_before in ("", package.split(" COMPONENTS")[0]):
+                with self.subTest(package=package, found_before=found_before):
+                    done = self.cmake_configures(package, found_before)
+                    self.assertNotEqual(done.returncode, 0, done.stdout)
+                    self.assertIn(words, " ".join(done.stderr.split()))
+
+    def cmake_configures(self, package, found_before=""):
+        folder = self.folder / re.sub("[^A-Za-z0-9.]", "_", f"find_{found_before}_{package}")
         folder.mkdir()
+        before = f"find_package({found_before} REQUIRED)\n" if found_before else ""
         (folder / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\n"
-            f"find_package({package} REQUIRED)\nmessage(STATUS \"found ${{LCI_VERSION}}\")\n")
-        return self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
+            f"{before}find_package({package} REQUIRED)\nmessage(STATUS \"found ${{LCI_VERSION}}\")\n")
+        return run("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}",
+                   env=self.env)
+
+    def cmake_finds(self, package):
+        done = self.cmake_configures(package)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout + done.stderr
 
     def test_pkg_config_finds_each_library_by_both_names(self):
         folder = self.project("pkg_config", "pkg_config_names")
