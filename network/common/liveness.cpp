@@ -83,7 +83,11 @@ liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_addre
       met_(new std::atomic<bool>[static_cast<size_t>(exchange.size())]()) {
   const auto n_ranks = static_cast<size_t>(exchange.size());
   sockaddr_storage mine = length_of(own_address) > 0 ? own_address : first_address();
-  if (timeout_s > 0 && n_ranks > 1 && length_of(mine) > 0) {
+  const int no_address = length_of(mine) > 0 ? 0 : errno;
+  const bool watched = timeout_s > 0 && n_ranks > 1;
+  if (watched && no_address != 0)
+    log_warning("ranks can't monitor this one: " + no_address_text(no_address) + "; failures may go unnoticed");
+  if (watched && length_of(mine) > 0) {
     listener_ = listen_at(mine, static_cast<int>(std::min<size_t>(n_ranks, 4096)));
     events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
     // A rank that can't listen makes an empty offer, by which its peers know that they can't watch it.

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <new>
 
+#include "network/common/errno_text.hpp"
+
 namespace lci::network {
 
 namespace {
@@ -62,7 +64,13 @@ sockaddr_storage first_address() {
     std::memcpy(&best, i->ifa_addr, length_of(best));
   }
   freeifaddrs(all);
+  errno = 0;
   return best;
+}
+
+std::string no_address_text(int error) {
+  return error == 0 ? "no network interface is up; `ip addr` shows them"
+                    : "can't list the network interfaces: " + errno_text(error);
 }
 
 socket_handle listen_at(sockaddr_storage& address, int backlog) {

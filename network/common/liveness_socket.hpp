@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <string>
 #include <utility>
 
 namespace lci::network {
@@ -27,9 +28,12 @@ class socket_handle {
   int fd_ = -1;
 };
 
-/// An address of this host: of an interface that is up and not the loopback, else of the loopback. Throws
-/// std::bad_alloc.
+/// An address of this host: of an interface that is up and not the loopback, else of the loopback. Family 0 if there is
+/// none; errno then is 0 if no interface is up, or says why they can't be listed. Throws std::bad_alloc.
 sockaddr_storage first_address();
+
+/// The text for this errno of first_address().
+std::string no_address_text(int error);
 
 /// A socket that listens on any free port; stores the port in `address`. -1 on failure, with `errno`.
 socket_handle listen_at(sockaddr_storage& address, int backlog);

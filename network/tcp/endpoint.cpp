@@ -58,11 +58,15 @@ endpoint endpoint::unpack(const std::string& bytes, int rank) {
 }
 
 sockaddr_storage listening_address(const std::string& device_name) {
-  if (device_name.empty()) return first_address();
+  if (device_name.empty()) {
+    const sockaddr_storage first = first_address();
+    if (length_of(first) == 0) throw resource_error("tcp: this host has no address: " + no_address_text(errno));
+    return first;
+  }
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) {
     if (errno == ENOMEM) throw std::bad_alloc();
-    return {};
+    throw resource_error("tcp: " + no_address_text(errno));
   }
   const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, freeifaddrs);
   sockaddr_storage found{};

@@ -21,7 +21,7 @@ struct endpoint {
 };
 
 /// The address to listen on. `device_name`: an interface, or an address of this host; empty: the first interface that
-/// is not the loopback. IPv4 is preferred to IPv6. Throws invalid_argument_error.
+/// is not the loopback. IPv4 is preferred to IPv6. Throws invalid_argument_error, or resource_error if there is none.
 sockaddr_storage listening_address(const std::string& device_name);
 
 /// "10.0.0.1:4711".

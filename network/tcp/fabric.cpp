@@ -1,5 +1,6 @@
 #include "network/tcp/fabric.hpp"
 
+#include <cerrno>
 #include <utility>
 
 #include "network/tcp/context.hpp"
@@ -8,13 +9,12 @@
 namespace lci::network {
 
 fabric tcp_fabric() {
-  return {attr_backend_t::tcp, "tcp",
-          [](const net_context_attr_t&) {
-            return usability{length_of(first_address()) > 0 ? "" : "no network interface is up; `ip addr` shows them"};
-          },
-          [](address_exchange& exchange, const net_context_attr_t& attr) -> std::unique_ptr<context> {
-            return std::make_unique<sockets::context>(exchange, attr);
-          }};
+  return {
+      attr_backend_t::tcp, "tcp",
+      [](const net_context_attr_t&) { return usability{length_of(first_address()) > 0 ? "" : no_address_text(errno)}; },
+      [](address_exchange& exchange, const net_context_attr_t& attr) -> std::unique_ptr<context> {
+        return std::make_unique<sockets::context>(exchange, attr);
+      }};
 }
 
 std::unique_ptr<outside_context> tcp_outside(const net_context_attr_t& attr, int rank, datagram_opener opener) {

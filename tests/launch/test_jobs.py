@@ -125,7 +125,7 @@ class Ranks(LaunchTest):
             self.assertIn('Too many open files; raise `ulimit -n`', result.stderr)
 
     def test_ranks_with_too_few_descriptors_say_what_to_raise(self):
-        networks = {'shm': (4, 5), 'tcp': (8, 10), **({'ofi': (8, 13)} if WITH_OFI else {})}
+        networks = {'shm': (4, 5), 'tcp': (4, 8, 10), **({'ofi': (8, 13)} if WITH_OFI else {})}
         for network, limits in networks.items():
             for limit in limits:
                 with self.subTest(network=network, limit=limit):
