@@ -36,9 +36,13 @@ void in_child() {
 
 }  // namespace
 
-void list_for_forks(device& d) {
+void watch_for_forks() {
   static const int registered = pthread_atfork(before_fork, in_parent, in_child);
   (void)registered;  // if it fails for lack of memory, calls of children are not refused; nothing else changes
+}
+
+void list_for_forks(device& d) {
+  watch_for_forks();
   std::lock_guard guard(listed().mutex);
   listed().devices.push_back(&d);
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <mutex>
+#include <new>
 
 #include "lci/operations.hpp"
 #include "lib/base/call_watch.hpp"
@@ -52,6 +53,7 @@ void finalize_process(initializer who) {
 }
 
 void forget_process() {
+  new (&process_mutex) std::mutex;  // another thread of the parent may have held it in fork()
   std::lock_guard guard(process_mutex);
   for (int& n : n_initialized) n = 0;
   forget_rank();

@@ -1,6 +1,7 @@
 // Allocating and freeing runtimes, and the process's default one.
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -153,7 +154,10 @@ void require_outside_of_handlers(const char* operation) {
 
 }  // namespace
 
-runtime_t alloc_runtime(alloc_runtime_args& a) { return start("alloc_runtime", a.attr, net_attr_of(a.device_name)); }
+runtime_t alloc_runtime(alloc_runtime_args& a) {
+  watch_for_forks();
+  return start("alloc_runtime", a.attr, net_attr_of(a.device_name));
+}
 
 void free_runtime(free_runtime_args& a) {
   if (a.runtime == nullptr || a.runtime->is_empty())
@@ -164,6 +168,7 @@ void free_runtime(free_runtime_args& a) {
 
 runtime_t g_runtime_init(g_runtime_init_args& a) {
   require_outside_of_handlers("g_runtime_init");
+  watch_for_forks();
   std::lock_guard guard(g_default_mutex);
   if (runtime* rt = g_default_runtime.load(std::memory_order_acquire)) {
     if (g_default_users++ == 1)
@@ -253,6 +258,8 @@ matching_engine_t get_default_matching_engine(get_default_matching_engine_args& 
 void lci::restart_after_fork() {
   using namespace core;
   if (!watched_for(process_was_forked)) return;
+  // The child has one thread. Others of the parent may have held these locks in fork().
+  for (std::mutex* m : {&g_default_mutex, &g_mutex}) new (m) std::mutex;
   {
     std::lock_guard guard(g_default_mutex);
     g_default_users = 0;
@@ -261,7 +268,7 @@ void lci::restart_after_fork() {
   }
   {
     std::lock_guard guard(g_mutex);
-    g_runtimes.clear();
+    new (&g_runtimes) std::vector<runtime*>;  // another thread may have been changing it
   }
   forget_process();
   forget_listed_devices();
