@@ -203,6 +203,8 @@ CCS_API int CCS_free_symmetric(void* addr);
 #define CCS_DATA_SIZE_MASK ((CCS_datadesc_t)0xff) /* these bits of a builtin description are its size in bytes */
 #define CCS_datadesc_is_builtin(desc) ((desc) <= CCS_DATA_LAST)
 
+/* Where a call takes a buffer and a description, the buffer may be NULL if there is no data, or if the description has
+ * absolute addresses as displacements. Otherwise the call returns CCS_FAILURE. */
 CCS_API int CCS_datadesc_create_contiguous(int count, CCS_datadesc_t olddesc, CCS_datadesc_t* newdesc);
 CCS_API int CCS_datadesc_create_vector(int count, int blocklength, int stride, CCS_datadesc_t olddesc,
                                        CCS_datadesc_t* newdesc);

@@ -14,6 +14,9 @@ namespace {
 
 std::atomic<uint64_t> next_id{1};
 
+/// Systems map no memory of programs below this address, so that null pointers are noticed.
+constexpr intptr_t lowest_address = 65536;
+
 using description_table = layers::number_table<description>;
 
 /// Never destroyed: destructors of the program's static objects may free descriptions.
@@ -102,10 +105,20 @@ bool layout::fill(const char* function, const char* what, size_t count, CCS_data
                  d->about.bytes.size);
     return false;
   }
-  // A description may contain absolute addresses, so a base of NULL is valid.
   d->take();
   kept_ = d;
   whole_ = make_loop(count, d->about.extent(), d->about.bytes);
+  // NULL is the right buffer for a description that consists of absolute addresses.
+  if (LCI_UNLIKELY(base_ == 0 && whole_.size > 0)) {
+    const intptr_t lowest = span_of(whole_).begin;
+    if (lowest < lowest_address) {
+      (void)refuse(function,
+                   "%sbuf is NULL, but the data of %sdatadesc begins %td bytes after it: give an address, or absolute "
+                   "displacements",
+                   what, what, lowest);
+      return false;
+    }
+  }
   return true;
 }
 

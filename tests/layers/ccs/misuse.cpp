@@ -102,6 +102,12 @@ const std::map<std::string, std::function<int()>> cases = {
        CCS_datadesc_t d = made();
        return CCS_pack(bytes, bytes, 1, d, 7);
      }},
+    {"pack from null", [] { return CCS_pack(bytes, nullptr, 1, made(), 8); }},
+    {"unpack to null", [] { return CCS_unpack(nullptr, bytes, 1, made(), 8); }},
+    {"broadcast null", [] { return CCS_bcast(nullptr, 1, made(), 0); }},
+    {"message of null", [] { return CCS_amrequest(context, 0, nullptr, 1, made(), 0, 0); }},
+    {"put from null", [] { return CCS_put(0, nullptr, 1, made(), bytes, 8, CCS_DATA8, nullptr, nullptr); }},
+    {"get to null", [] { return CCS_get(0, bytes, 8, CCS_DATA8, nullptr, 1, made(), nullptr, nullptr); }},
     {"free symmetric", [] { return CCS_free_symmetric(bytes); }},
     {"free symmetric null", [] { return CCS_free_symmetric(nullptr); }},
     {"begin in a handler while the end waits",

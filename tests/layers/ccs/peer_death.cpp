@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   CCS_malloc_symmetric(1 << 20, &memory);
   CCS_datadesc_t half = CCS_DATA_NULL;
   CCS_datadesc_create_vector(1000, 8, 16, CCS_DATA8, &half);
-  static char here[1 << 20];
+  static char here[1 << 20], there[8000];
   static CCS_atomic_type_t word;
   CCS_barrier();
   const CCS_node_t dead = size - 1;
@@ -64,6 +64,17 @@ int main(int argc, char** argv) {
   if (is("described")) CCS_get(dead, memory, 1, half, here, 8000, CCS_DATA8, count, nullptr);
   if (is("atomic"))
     CCS_atomic(dead, CCS_ATOMIC_FETCHADD, static_cast<CCS_atomic_type_t*>(memory), 1, 0, &word, count, nullptr);
+  if (is("put described")) CCS_put(dead, here, 8000, CCS_DATA8, static_cast<char*>(memory), 1, half, count, nullptr);
+  if (is("put indexed")) CCS_put_indexed(dead, here, 8, static_cast<void**>(memory), count, nullptr);
+  if (is("accumulate"))
+    CCS_accumulate(dead, CCS_SUM, CCS_INT64, nullptr, here, 8000, CCS_DATA8, memory, 1, half, count, nullptr);
+  // A process that dies after the operation has begun may have done its part.
+  for (int i = 0; i < 1000000 && is("broadcast"); ++i) CCS_bcast(here, 1, half, dead);
+  for (int i = 0; i < 1000000 && is("reduce"); ++i) CCS_reduce(here, there, 1000, CCS_DOUBLE, CCS_SUM, 0);
+  for (int i = 0; i < 1000000 && is("allreduce"); ++i) CCS_allreduce(here, there, 1, CCS_INT64, CCS_MAX);
+  if (is("symmetric")) CCS_malloc_symmetric(1000, &memory);
+  if (is("free symmetric")) CCS_free_symmetric(memory);
+  if (is("finalize")) CCS_finalize();
   if (is("fence")) {
     CCS_get(dead, memory, 1, half, here, 8000, CCS_DATA8, nullptr, nullptr);
     CCS_allfence();

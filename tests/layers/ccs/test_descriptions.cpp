@@ -232,3 +232,19 @@ TEST_CASE("descriptions of more than 4 GiB are exact", "[descriptions]") {
   CCS_datadesc_free(&two);
   munmap(sparse, far + 4096);
 }
+
+TEST_CASE("a description of absolute addresses has NULL as its buffer, others have not", "[descriptions]") {
+  std::vector<unsigned char> memory = noise(4096), packed(2048);
+  CCS_datadesc_t relative = CCS_DATA_NULL, absolute = CCS_DATA_NULL;
+  REQUIRE(CCS_datadesc_create_vector(256, 8, 16, CCS_DATA8, &relative) == CCS_SUCCESS);
+  int one = 1;
+  CCS_aint_t at = reinterpret_cast<CCS_aint_t>(memory.data());
+  REQUIRE(CCS_datadesc_create_indexed(1, &one, &at, relative, &absolute) == CCS_SUCCESS);
+  REQUIRE(CCS_pack(packed.data(), nullptr, 1, absolute, packed.size()) == CCS_SUCCESS);
+  for (size_t i = 0; i < packed.size(); ++i) REQUIRE(packed[i] == memory[i / 8 * 16 + i % 8]);
+  CHECK(CCS_pack(packed.data(), nullptr, 1, relative, packed.size()) == CCS_FAILURE);
+  CHECK(CCS_unpack(nullptr, packed.data(), 1, relative, packed.size()) == CCS_FAILURE);
+  CHECK(CCS_pack(packed.data(), nullptr, 0, relative, packed.size()) == CCS_SUCCESS);
+  CCS_datadesc_free(&absolute);
+  CCS_datadesc_free(&relative);
+}

@@ -36,6 +36,12 @@ REFUSED = {
     "strided strides": "CCS_datadesc_create_strided: strides_bytes is NULL, but must be an array of levels = 1",
     "list length": "CCS_datadesc_create_iov: n = -1, ",
     "pack room": "CCS_pack: ",
+    "pack from null": "CCS_pack: src_buf is NULL, but the data of src_datadesc begins 0 bytes after it: give an address",
+    "unpack to null": "CCS_unpack: dest_buf is NULL, ",
+    "broadcast null": "CCS_bcast: buf is NULL, ",
+    "message of null": "CCS_amrequest: buf is NULL, ",
+    "put from null": "CCS_put: src_buf is NULL, ",
+    "get to null": "CCS_get: dest_buf is NULL, ",
     "free symmetric": "CCS_free_symmetric: 0x",
     "free symmetric null": "CCS_free_symmetric: NULL is not from",
 }
