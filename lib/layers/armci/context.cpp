@@ -131,7 +131,7 @@ mutex_set context::create_mutexes(const group& g, int count) {
   allocate(g, blocks.data(), static_cast<armci_size_t>(count) * static_cast<armci_size_t>(mutexes::spacing));
   set.mine = blocks[static_cast<size_t>(g.me)];
   for (int i = 0; i < count; ++i)
-    new (static_cast<std::byte*>(set.mine) + static_cast<size_t>(i) * mutexes::spacing) std::atomic<uint32_t>(0);
+    mutexes::prepare(static_cast<std::byte*>(set.mine) + static_cast<size_t>(i) * mutexes::spacing);
   std::vector<int> counts(static_cast<size_t>(g.size()));
   all.gather_all(g, &count, counts.data(), sizeof count);  // also: all words are zero
   for (size_t i = 0; i < counts.size(); ++i) set.owners.push_back({g.members[i], blocks[i], counts[i]});

@@ -20,6 +20,11 @@ void sleep_on(const void* word, uint32_t expected, long milliseconds) {
   const timespec t{0, milliseconds * 1000000};
   syscall(SYS_futex, word, FUTEX_WAIT, expected, &t, nullptr, 0);
 }
+/// The same for each call of a thread, and different from that of each other thread.
+const void* this_thread() {
+  thread_local const char one = 0;
+  return &one;
+}
 void wake(const void* word, int n) { syscall(SYS_futex, word, FUTEX_WAKE, n, nullptr, nullptr, 0); }
 
 }  // namespace
@@ -41,10 +46,28 @@ void mutexes::lock(const char* function, const mutex_set& set, int mutex, int pr
     return;
   }
   word& w = here(o, mutex);
+  if (LCI_UNLIKELY(link_.size() == 1)) return lock_alone(w);
   uint32_t free = 0;
   const uint32_t mine = static_cast<uint32_t>(link_.me()) + 1;
   if (LCI_LIKELY(w.compare_exchange_strong(free, mine, std::memory_order_acquire))) return;  // A1: pairs with R1
   lock_slowly(w);
+}
+
+void mutexes::lock_alone(word& w) {
+  // Since 2000, a lock in a job of one process returns at once. Other threads wait all the same.
+  holding& h = holding_of(w);
+  if (h.thread.load(std::memory_order_relaxed) == this_thread()) {
+    ++h.again;
+    return;
+  }
+  lock_slowly(w);
+  hold_alone(w);
+}
+
+void mutexes::hold_alone(word& w) {
+  holding& h = holding_of(w);
+  h.again = 0;
+  h.thread.store(this_thread(), std::memory_order_relaxed);
 }
 
 void mutexes::lock_slowly(word& w) {
@@ -85,8 +108,11 @@ bool mutexes::try_lock(const char* function, const mutex_set& set, int mutex, in
   if (!memory_.is_near(o.proc))
     return or_end(function, [&] { return remote_.lock(address_of(o, mutex), o.proc, false); });
   uint32_t free = 0;
-  return here(o, mutex).compare_exchange_strong(free, static_cast<uint32_t>(link_.me()) + 1,
-                                                std::memory_order_acquire);  // A1
+  word& w = here(o, mutex);
+  if (!w.compare_exchange_strong(free, static_cast<uint32_t>(link_.me()) + 1, std::memory_order_acquire))  // A1
+    return false;
+  if (link_.size() == 1) hold_alone(w);
+  return true;
 }
 
 void mutexes::unlock(const char* function, const mutex_set& set, int mutex, int proc) {
@@ -100,6 +126,14 @@ void mutexes::unlock(const char* function, const mutex_set& set, int mutex, int 
   if (LCI_UNLIKELY((w.load(std::memory_order_relaxed) & holder_bits) != static_cast<uint32_t>(link_.me()) + 1))
     misuse(function, "mutex = " + std::to_string(mutex) + " of process " + std::to_string(proc) +
                          " is not locked by this process: ARMCI_Lock comes first");
+  if (LCI_UNLIKELY(link_.size() == 1)) {
+    holding& h = holding_of(w);
+    if (h.again > 0) {
+      --h.again;
+      return;
+    }
+    h.thread.store(nullptr, std::memory_order_relaxed);
+  }
   or_end(function, [&] { release(w, reinterpret_cast<uint64_t>(address_of(o, mutex)), o.proc, false); });
 }
 

@@ -36,6 +36,8 @@ class mutexes {
   static constexpr size_t spacing = 64;  ///< bytes from word to word
 
   mutexes(link& l, memory& m, remote& r) : link_(l), memory_(m), remote_(r) {}
+  /// Makes `spacing` bytes of this process's shared memory a free mutex.
+  static void prepare(void* at) { holding_of(*new (at) word(0)).thread.store(nullptr, std::memory_order_relaxed); }
 
   /// `function` is named by errors, which end the job.
   void lock(const char* function, const mutex_set& set, int mutex, int proc);
@@ -66,6 +68,14 @@ class mutexes {
   /// Null if a message names no word of this process's.
   word* own_word(uint64_t address);
   void lock_slowly(word& w);
+  /// In a job of one process: which thread holds a word, and how often it has locked it again. Behind the word.
+  struct holding {
+    std::atomic<const void*> thread;  ///< null if the mutex is free
+    int again;                        ///< for the holder only
+  };
+  static holding& holding_of(word& w) { return *reinterpret_cast<holding*>(reinterpret_cast<std::byte*>(&w) + 8); }
+  void lock_alone(word& w);
+  void hold_alone(word& w);
   /// Takes the word from its holder, if that has died.
   bool take_from_dead(word& w, uint32_t seen, uint32_t mine, bool from_receiver);
   void release(word& w, uint64_t owner_address, int owner, bool from_receiver);

@@ -29,6 +29,7 @@ inline int right() { return (me + 1) % n; }
 inline int left() { return (me + n - 1) % n; }
 
 // Of functions_of_groups.cpp.
+void mutexes();
 void groups();
 void domains();
 void messages();

@@ -1,16 +1,83 @@
-// Groups, messages, collective operations and packing.
+// Mutexes, groups, messages, collective operations and packing.
 #include <armci.h>
 #include <armcix.h>
 #include <iterator.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include "tests/layers/armci/functions.hpp"
 
 namespace armci_test {
+
+namespace {
+
+/// A thread that locks a mutex twice keeps the other threads out until it has unlocked it twice.
+void other_threads_wait() {
+  ARMCI_Lock(0, 0);
+  ARMCI_Lock(0, 0);
+  std::atomic<bool> got{false};
+  std::thread other([&] {
+    ARMCI_Lock(0, 0);
+    got = true;
+    ARMCI_Unlock(0, 0);
+  });
+  ARMCI_Unlock(0, 0);
+  usleep(20000);
+  EXPECT(!got);
+  ARMCI_Unlock(0, 0);
+  other.join();
+  EXPECT(got);
+}
+
+}  // namespace
+
+void mutexes() {
+  auto p = allocate<long>(2);
+  EXPECT_EQ(ARMCI_Create_mutexes(me == 0 ? 3 : 1), 0);
+  for (int i = 0; i < 200; ++i) {
+    const int owner = i % n;
+    ARMCI_Lock(0, owner);
+    long value = 0;
+    ARMCI_Get(p[static_cast<size_t>(owner)], &value, 8, owner);
+    ++value;
+    ARMCI_Put(&value, p[static_cast<size_t>(owner)], 8, owner);  // before the unlock: the next sees it
+    ARMCI_Unlock(0, owner);
+  }
+  ARMCI_Lock(2, 0);
+  if (n == 1) ARMCI_Lock(2, 0);  // which returns at once in a job of one process
+  ARMCI_Unlock(2, 0);
+  if (n == 1) ARMCI_Unlock(2, 0);
+  if (n == 1) other_threads_wait();
+  ARMCI_Barrier();
+  long sum = *p[static_cast<size_t>(me)];
+  char plus[] = "+";
+  armci_msg_lgop(&sum, 1, plus);
+  EXPECT_EQ(sum, 200L * n);
+  EXPECT_EQ(ARMCI_Destroy_mutexes(), 0);
+  EXPECT_EQ(ARMCI_Create_mutexes(0), 0);
+  EXPECT_EQ(ARMCI_Destroy_mutexes(), 0);
+
+  ARMCI_Group world;
+  ARMCI_Group_get_world(&world);
+  armcix_mutex_hdl_t hdl = ARMCIX_Create_mutexes_hdl(1, &world);
+  ARMCIX_Lock_hdl(hdl, 0, me);
+  EXPECT_EQ(ARMCIX_Trylock_hdl(hdl, 0, me), 1);
+  ARMCIX_Unlock_hdl(hdl, 0, me);
+  EXPECT_EQ(ARMCIX_Trylock_hdl(hdl, 0, me), 0);
+  ARMCIX_Unlock_hdl(hdl, 0, me);
+  EXPECT_EQ(ARMCIX_Destroy_mutexes_hdl(hdl), 0);
+
+  armci_lockmem(p[static_cast<size_t>(me)], p[static_cast<size_t>(me)] + 1, me);
+  armci_unlockmem();
+  armci_msg_barrier();
+  release(p);
+}
 
 namespace {
 /// How many successive processes are on each host, so that they map each other's memory. Tests simulate several hosts
