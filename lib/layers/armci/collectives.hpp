@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "lib/layers/armci/groups.hpp"
@@ -24,6 +25,10 @@ class collectives {
   void gather_all(const group& g, const void* mine, void* all, size_t size);
 
  private:
+  // A lack of memory that lasts ends the job. `member`: a rank in the group.
+  void send(const group& g, size_t member, uint64_t key, const void* bytes, size_t size);
+  void receive(const group& g, size_t member, uint64_t key, void* bytes, size_t size);
+
   inbox& inbox_;
 };
 

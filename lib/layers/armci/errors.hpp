@@ -7,6 +7,8 @@
 #include <string>
 
 #include "armci/armci_types.h"
+#include "lci/errors.hpp"
+#include "lib/base/insist_on_memory.hpp"
 
 namespace armci_layer {
 
@@ -28,6 +30,35 @@ class error : public std::runtime_error {
 [[noreturn, gnu::cold, gnu::noinline]] void end_job(const char* function, const char* text, int code) noexcept;
 /// Ends a function that has no result.
 [[noreturn, gnu::cold, gnu::noinline]] void misuse(const char* function, const std::string& text) noexcept;
+
+/// What f() returns. If it throws because there is no memory, it is called again, up to lci::memory_tries times in all;
+/// a call that throws must have had no effect.
+template <class F>
+decltype(auto) insist(F&& f) {
+  for (int n = 1;; ++n) {
+    try {
+      return f();
+    } catch (const std::bad_alloc&) {
+      if (n == lci::memory_tries) throw;
+    } catch (const lci::resource_error&) {
+      if (n == lci::memory_tries) throw;
+    }
+    lci::await_memory();
+  }
+}
+
+/// The same for a part of a collective operation. Ends the job if there is still no memory: the other processes wait
+/// for this one, and can't learn that it has failed.
+template <class F>
+decltype(auto) insist_for_others(F&& f) {
+  try {
+    return insist(f);
+  } catch (const error&) {
+    throw;
+  } catch (const std::exception& e) {
+    end_job("a collective operation", e.what(), -internal_failure);
+  }
+}
 
 /// What f() returns, or the code of what it throws.
 template <class F>

@@ -32,6 +32,15 @@ void inbox::send(int to, uint64_t key, const void* bytes, size_t size) {
   link_.send(to, link::box::inbox, std::move(p));
 }
 
+void inbox::send_of_group(const group& g, int to, uint64_t key, const void* bytes, size_t size) {
+  try {
+    send(to, key, bytes, size);
+  } catch (const error&) {
+    tell_of_failure(g, to);
+    throw;
+  }
+}
+
 void inbox::fill(receiver& r, int source, const std::byte* bytes, size_t size) {
   r.size = size;
   r.source = source;
@@ -39,27 +48,70 @@ void inbox::fill(receiver& r, int source, const std::byte* bytes, size_t size) {
   r.filled.store(true, std::memory_order_release);  // R1: pairs with A1 in receive()
 }
 
+void inbox::take_or_wait(receiver& mine) {
+  const std::lock_guard guard(mutex_);
+  const auto found = std::find_if(messages_.begin(), messages_.end(), [&](const message& m) {
+    return m.key == mine.key && (mine.from < 0 || m.source == mine.from);
+  });
+  if (found == messages_.end()) {
+    waiting_.push_back(&mine);
+  } else {
+    fill(mine, found->source, found->bytes.get(), found->size);
+    messages_.erase(found);
+  }
+}
+
+bool inbox::stop_waiting(receiver& mine) {
+  const std::lock_guard guard(mutex_);
+  waiting_.remove(&mine);
+  return mine.filled.load(std::memory_order_acquire);  // A1
+}
+
 size_t inbox::receive(int from, uint64_t key, void* buffer, size_t room, int* source) {
   receiver mine{from, key, static_cast<std::byte*>(buffer), room};
-  {
-    const std::lock_guard guard(mutex_);
-    const auto found = std::find_if(messages_.begin(), messages_.end(),
-                                    [&](const message& m) { return m.key == key && (from < 0 || m.source == from); });
-    if (found == messages_.end()) {
-      waiting_.push_back(&mine);
-    } else {
-      fill(mine, found->source, found->bytes.get(), found->size);
-      messages_.erase(found);
-    }
-  }
-  const bool got = link_.wait(from, [&] { return mine.filled.load(std::memory_order_acquire); });  // A1
-  if (!got) {
-    std::unique_lock guard(mutex_);
-    waiting_.remove(&mine);
-    if (!mine.filled.load(std::memory_order_acquire)) throw_failed(from);  // A1
+  take_or_wait(mine);
+  const auto filled = [&] { return mine.filled.load(std::memory_order_acquire); };  // A1
+  if (!(from < 0 ? link_.wait_for_any(filled) : link_.wait(from, filled)) && !stop_waiting(mine)) {
+    if (from >= 0) throw_failed(from);
+    throw error(peer_failure, "all other processes have failed, so none can send a message");
   }
   if (source != nullptr) *source = mine.source;
   return mine.size;
+}
+
+void inbox::receive_of_group(const group& g, int from, uint64_t key, void* buffer, size_t room) {
+  receiver mine{from, key, static_cast<std::byte*>(buffer), room};
+  take_or_wait(mine);
+  int failed = -1;
+  const bool done = link_.wait(from, [&] {
+    return mine.filled.load(std::memory_order_acquire) ||  // A1
+           (LCI_UNLIKELY(any_broken_.load(std::memory_order_acquire)) && (failed = failed_member(g)) >= 0);
+  });
+  if (LCI_LIKELY(done && failed < 0)) return;
+  if (stop_waiting(mine)) return;
+  if (failed < 0) failed = from;
+  tell_of_failure(g, failed);
+  throw_failed(failed);
+}
+
+int inbox::failed_member(const group& g) {
+  const std::lock_guard guard(mutex_);
+  int failed = -1;
+  for (const message& m : messages_)
+    if (m.key == key_of(g.key, is_broken) && m.size == sizeof failed)
+      std::memcpy(&failed, m.bytes.get(), sizeof failed);
+  return failed;
+}
+
+void inbox::tell_of_failure(const group& g, int failed) noexcept {
+  for (const int member : g.members) {
+    if (member == link_.me() || link_.has_failed(member)) continue;
+    try {
+      insist([&] { send(member, key_of(g.key, is_broken), &failed, sizeof failed); });
+    } catch (const std::exception&) {
+      // It has failed as well, or is told by others.
+    }
+  }
 }
 
 void inbox::arrived(int source, const std::byte* bytes, size_t size) noexcept {
@@ -75,17 +127,18 @@ void inbox::arrived(int source, const std::byte* bytes, size_t size) noexcept {
     });
     if (found == waiting_.end()) {
       try {
-        message m{source, head.key, size, std::make_unique<std::byte[]>(size)};
-        if (size > 0) std::memcpy(m.bytes.get(), bytes, size);
-        messages_.push_back(std::move(m));
+        insist([&] { messages_.push_back({source, head.key, size, std::make_unique<std::byte[]>(size)}); });
+        if (size > 0) std::memcpy(messages_.back().bytes.get(), bytes, size);
       } catch (const std::bad_alloc&) {
         end_job("a message", "no memory is left to store it", 1);
       }
-      return;
+      if (LCI_LIKELY((head.key & key_of(0, is_broken)) != key_of(0, is_broken))) return;
+      any_broken_.store(true, std::memory_order_release);
+    } else {
+      receiver* const r = *found;
+      waiting_.erase(found);
+      fill(*r, source, bytes, size);
     }
-    receiver* const r = *found;
-    waiting_.erase(found);
-    fill(*r, source, bytes, size);
   }
   link_.something_happened();
 }

@@ -76,7 +76,7 @@ class link {
 
   packet new_packet();
   /// Sends it. From outside of receive() it makes progress while the network is busy; within, the message may wait.
-  /// Throws `error` if the target has failed.
+  /// Throws `error` if the target has failed. If it throws, the packet stays the caller's, who may try again.
   void send(int rank, box to, packet&& p, bool from_receiver = false);
   /// Posts an RMA get from an offset of the key's range. Signals `end` with `context`, also on failure. A null layout
   /// is contiguous. Must not be called inside receive(). If the target has failed, throws `error` and does not signal.
@@ -106,9 +106,19 @@ class link {
     while (!ready()) {
       if (rank >= 0 && has_failed(rank)) return ready();
       // Who has exchanged nothing with a process does not notice its end: so ask it for something, now and then.
-      if (!sleep(ready) && rank >= 0) probe(rank, false);
+      // By reference, as a copy in a std::function may need memory, but a wait must not throw.
+      if (!sleep(std::ref(ready)) && rank >= 0) probe(rank, false);
     }
     return true;
+  }
+  /// The same for what any other process may cause. False if all others have failed before.
+  template <class Ready>
+  bool wait_for_any(Ready ready) {
+    if (size_ == 1) return wait(-1, ready);  // another thread of this process causes it
+    // While one process lives there is hope, so only the first of those is asked.
+    for (int r = 0; r < size_; ++r)
+      if (r != me_ && wait(r, ready)) return true;
+    return false;
   }
 
   /// For threads that wait for something else than messages: finds out who has failed.

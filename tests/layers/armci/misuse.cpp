@@ -47,8 +47,9 @@ void report(const char* what, int result) {
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Rank 0 repeats an operation that needs the last rank, which dies meanwhile and holds a mutex of its own. The
-/// operation has to end with a code, or the job with a text, and the last call must not take long.
-void until_death(const char* name, const std::function<int(int last)>& operation) {
+/// operation has to end with a code, or the job with a text, and the last call must not take long. If `all_take_part`,
+/// every process but the last does the same, and lives on when it knows of the death.
+void until_death(const char* name, const std::function<int(int last)>& operation, bool all_take_part) {
   start(1);
   const int last = n() - 1;
   if (me() == last) ARMCI_Lock(0, last);
@@ -57,7 +58,7 @@ void until_death(const char* name, const std::function<int(int last)>& operation
     usleep(200000);
     die();
   }
-  if (me() != 0) stand_by();
+  if (me() != 0 && !all_take_part) stand_by();
   const double begin = now();
   int rc = 0;
   double took = 0;
@@ -68,6 +69,7 @@ void until_death(const char* name, const std::function<int(int last)>& operation
   }
   std::printf("%s: %d %s\n", name, rc, took < 1 ? "soon" : "late");
   std::fflush(stdout);
+  if (all_take_part) sleep(3);
   _exit(0);
 }
 armci_giov_t segment(void* from, void* to) {
@@ -81,6 +83,14 @@ armci_giov_t segment(void* from, void* to) {
   v.ptr_array_len = 1;
   return v;
 }
+/// The group of all processes.
+ARMCI_Group* world() {
+  static ARMCI_Group all;
+  ARMCI_Group_get_world(&all);
+  return &all;
+}
+char plus[] = "+";
+double large[4000];
 int stride[] = {16}, count[] = {8, 4}, negative[] = {8, -4};
 
 /// Operations that wait for another host. The name of an operation without a result ends with an exclamation mark.
@@ -169,6 +179,11 @@ const std::map<std::string, std::function<int(int last)>> waits = {
        armci_msg_rcv(7, local, 8, nullptr, p);
        return 0;
      }},
+    {"receive from any!",
+     [](int) {
+       armci_msg_rcvany(7, local, 8, nullptr);
+       return 0;
+     }},
     {"broadcast!",
      [](int p) {
        armci_msg_bcast(local, 8, p);
@@ -176,7 +191,95 @@ const std::map<std::string, std::function<int(int last)>> waits = {
      }},
     {"sum!",
      [](int) {
-       armci_msg_dgop(&one, 1, const_cast<char*>("+"));
+       armci_msg_dgop(&one, 1, plus);
+       return 0;
+     }},
+    {"accs allfence",
+     [](int p) {
+       const int rc = ARMCI_AccS(ARMCI_ACC_DBL, &one, local, stride, there(p), stride, count, 1, p);
+       return rc != 0 ? rc : ARMCI_AllFence();
+     }},
+    {"accv fence",
+     [](int p) {
+       armci_giov_t v = segment(local, there(p));
+       const int rc = ARMCI_AccV(ARMCI_ACC_DBL, &one, &v, 1, p);
+       return rc != 0 ? rc : ARMCI_Fence(p);
+     }},
+    {"large accs",
+     [](int p) {
+       int rows[] = {8, 2000};
+       const int rc = ARMCI_AccS(ARMCI_ACC_DBL, &one, large, stride, there(p), stride, rows, 1, p);
+       return rc != 0 ? rc : ARMCI_Fence(p);
+     }},
+    {"large puts and gets",
+     [](int p) {
+       int rows[] = {8, 2000};
+       const int rc = ARMCI_PutS(large, stride, there(p), stride, rows, 1, p);
+       return rc != 0 ? rc : ARMCI_GetS(there(p), stride, large, stride, rows, 1, p);
+     }},
+    {"nbaccs wait fence",
+     [](int p) {
+       armci_hdl_t h = 0;
+       int rc = ARMCI_NbAccS(ARMCI_ACC_DBL, &one, local, stride, there(p), stride, count, 1, p, &h);
+       if (rc == 0) rc = ARMCI_Wait(&h);
+       return rc != 0 ? rc : ARMCI_Fence(p);
+     }},
+    {"malloc group",
+     [](int) {
+       std::vector<void*> all(static_cast<size_t>(n()));
+       return ARMCI_Malloc_group(all.data(), 100, world());
+     }},
+    {"free group", [](int) { return ARMCI_Free_group(there(0), world()); }},
+    {"destroy mutexes of a group!",
+     [](int) { return ARMCIX_Destroy_mutexes_hdl(ARMCIX_Create_mutexes_hdl(1, world())); }},
+    {"create group!",
+     [](int last) {
+       int pids[] = {0, 1, 2, 3};
+       ARMCI_Group g;
+       ARMCI_Group_create(last + 1, pids, &g);
+       armci_msg_group_barrier(&g);
+       return 0;
+     }},
+    {"split",
+     [](int) {
+       ARMCI_Group g;
+       return ARMCIX_Group_split(world(), 0, 0, &g);
+     }},
+    {"group barrier!",
+     [](int) {
+       armci_msg_group_barrier(world());
+       return 0;
+     }},
+    {"group sum!",
+     [](int) {
+       armci_msg_group_dgop(&one, 1, plus, world());
+       return 0;
+     }},
+    {"group broadcast!",
+     [](int last) {
+       armci_msg_group_bcast_scope(SCOPE_ALL, local, 8, last, world());
+       return 0;
+     }},
+    {"large sum!",
+     [](int) {
+       armci_msg_dgop(large, 4000, plus);
+       return 0;
+     }},
+    {"reduce!",
+     [](int) {
+       armci_msg_reduce(&one, 1, plus, ARMCI_DOUBLE);
+       return 0;
+     }},
+    {"select!",
+     [](int) {
+       char max[] = "max";
+       armci_msg_sel(local, 64, max, ARMCI_DOUBLE, 1);
+       return 0;
+     }},
+    {"exchange addresses!",
+     [](int) {
+       void* all[2] = {};
+       armci_exchange_address(all, 2);
        return 0;
      }},
     {"notify wait!",
@@ -373,7 +476,7 @@ const std::map<std::string, std::function<void()>> cases = {
 
 int main(int argc, char** argv) {
   if (argc > 2 && std::strcmp(argv[1], "dies in") == 0) {
-    until_death(argv[2], waits.at(argv[2]));
+    until_death(argv[2], waits.at(argv[2]), argc > 3);
     return 5;
   }
   const auto found = cases.find(argc > 1 ? argv[1] : "");

@@ -7,6 +7,10 @@ import time
 import unittest
 
 MISUSE, LCIRUN = os.environ["ARMCI_MISUSE"], os.environ["LCIRUN"]
+LONG = os.environ.get("LCI_TESTS_LONG", "0") != "0"
+COLLECTIVE = ["malloc", "free", "destroy mutexes", "barrier!", "receive from any!", "broadcast!", "sum!", "malloc group",
+              "free group", "destroy mutexes of a group!", "create group!", "split", "group barrier!", "group sum!",
+              "group broadcast!", "large sum!", "reduce!", "select!", "exchange addresses!"]
 FAR, TWO = {"LCI_ATTR_RANKS_PER_HOST": "1"}, {"LCI_ATTR_RANKS_PER_HOST": "2"}
 
 
@@ -26,32 +30,44 @@ class Failures(unittest.TestCase):
                 self.assertIn("process 1 has failed", done.stderr)
                 self.assertLess(self.seconds, 10)
 
-    def dies_in(self, operation, environment):
-        return subprocess.run([LCIRUN, "-n", "2", MISUSE, "dies in", operation], capture_output=True, text=True,
+    def dies_in(self, operation, environment, n):
+        """All other processes take part if there are several."""
+        how = [operation] if n == 2 else [operation, "all"]
+        return subprocess.run([LCIRUN, "-n", str(n), MISUSE, "dies in", *how], capture_output=True, text=True,
                               timeout=60, env={**os.environ, **environment})
 
-    def ends(self, operations, environment):
+    def ends(self, operations, environment, n=2):
         """Some at a time: each takes some seconds in which it does little."""
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            runs = {o: pool.submit(self.dies_in, o, environment) for o in operations}
+            runs = {o: pool.submit(self.dies_in, o, environment, n) for o in operations}
         for operation, run in runs.items():
-            with self.subTest(operation=operation, environment=environment):
+            with self.subTest(operation=operation, environment=environment, n=n):
                 done = run.result()
-                self.assertRegex(done.stderr, r"armci: \w+: (process 1|a process that had to answer) has failed")
+                self.assertRegex(done.stderr, r"armci: \w+: (process \d has|a process that had to answer has|all other "
+                                              "processes have) failed")
                 if operation.endswith("!"):
                     self.assertNotEqual(done.returncode, 0)
                     self.assertEqual(done.stdout, "")
                 else:
-                    self.assertEqual(done.stdout, f"{operation}: -7 soon\n", done.stderr)
+                    self.assertEqual(done.stdout, f"{operation}: -7 soon\n" * (n - 1), done.stderr)
+
+    def operations(self):
+        listed = subprocess.run([MISUSE], capture_output=True, text=True, check=True).stdout.splitlines()
+        found = [line.removeprefix("dead in ") for line in listed if line.startswith("dead in ")]
+        self.assertGreater(len(found), 35)
+        return found
 
     def test_each_operation_that_waits_for_another_host_ends_with_it(self):
-        listed = subprocess.run([MISUSE], capture_output=True, text=True, check=True).stdout.splitlines()
-        operations = [line.removeprefix("dead in ") for line in listed if line.startswith("dead in ")]
-        self.assertGreater(len(operations), 15)
-        self.ends(operations, FAR)
+        self.ends(self.operations(), FAR)
 
     def test_operations_that_wait_for_a_process_of_the_host_end_with_it(self):
-        self.ends(["malloc", "free", "barrier!", "receive!", "broadcast!", "sum!", "notify wait!"], {})
+        """Others don't wait for it."""
+        self.ends([o for o in self.operations() if o in COLLECTIVE or o in ("receive!", "notify wait!")], {})
+
+    def test_collective_operations_of_several_processes_end_with_one_of_them(self):
+        """Also for a process that waits for another one only, which has returned an error and lives on."""
+        for environment in ({}, FAR):
+            self.ends(COLLECTIVE if LONG else ["malloc", "free", "sum!", "create group!"], environment, 4)
 
     def test_an_allocation_that_fails_at_one_process_is_an_error_at_all_and_loses_nothing(self):
         for environment in ({}, FAR):
@@ -69,7 +85,7 @@ class Failures(unittest.TestCase):
 
     def test_a_mutex_of_a_dead_holder_is_passed_on(self):
         cases = [("dead holder", 2, {}), ("dead owner's holder", 3, FAR), ("dead holder", 3, TWO)]
-        if os.environ.get("LCI_TESTS_LONG", "0") != "0":
+        if LONG:
             cases += [("dead holder", 2, FAR), ("dead owner's holder", 3, {}), ("dead owner's holder", 3, TWO)]
         for case, n, environment in cases:
             with self.subTest(case=case, n=n, environment=environment):
