@@ -7,8 +7,7 @@ using namespace armci_layer;
 namespace {
 
 int report(int failure) {
-  if (failure == peer_failure) throw error(failure, "a process that had to answer has failed");
-  if (failure != 0) throw error(failure, "an operation had addresses beyond the memory of its process");
+  if (failure != 0) throw_failure(failure, -1);
   return 0;
 }
 

@@ -30,7 +30,7 @@ void create(const char* function, int n, const int* pids, ARMCI_Group* out, cons
     std::vector<int> sorted = members;
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) misuse(function, "pids has a process twice");
-    c.groups.make(std::move(members), out);
+    c.groups.make(members, out);
   });
 }
 
@@ -101,13 +101,17 @@ int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* out
       int color, key, proc;
     };
     const choice mine{color, key, c.me()};
-    std::vector<choice> choices(static_cast<size_t>(above.size()));
+    std::vector<choice> choices;
+    std::vector<int> members;
+    insist_for_others([&] {
+      choices.resize(static_cast<size_t>(above.size()));
+      members.reserve(choices.size());
+    });
     c.all.gather_all(above, &mine, choices.data(), sizeof mine);
     std::stable_sort(choices.begin(), choices.end(), [](const choice& a, const choice& b) { return a.key < b.key; });
-    std::vector<int> members;
     for (const choice& one : choices)
       if (color >= 0 && one.color == color) members.push_back(one.proc);
-    c.groups.make(std::move(members), out);
+    c.groups.make(members, out);
     return 0;
   });
 }

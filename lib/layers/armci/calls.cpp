@@ -103,40 +103,37 @@ void call_table::finish(uint32_t token, int failure) {
 }
 
 bool call_table::fail(int proc) {
-  std::vector<call*> ended;
-  {
-    const std::lock_guard guard(mutex_);
-    for (const auto& c : calls_) {
-      if (c->proc != proc) continue;
+  bool any = false;
+  for (size_t i = 0;; ++i) {
+    call* c = nullptr;
+    {
+      const std::lock_guard guard(mutex_);
+      while (i < calls_.size() && calls_[i]->proc != proc) ++i;
+      if (i == calls_.size()) return any;
+      c = calls_[i].get();
       c->proc = -1;  // further answers find nothing
-      ended.push_back(c.get());
     }
+    any |= end_failed(*c, peer_failure);
   }
-  return end_failed(ended, peer_failure);
 }
 
 void call_table::drop(uint32_t token) {
-  std::vector<call*> one;
+  call* c = nullptr;
   {
     const std::lock_guard guard(mutex_);
-    call* c = calls_[token & index_mask].get();
+    c = calls_[token & index_mask].get();
     if (c->token != token || c->proc < 0) return;
     c->proc = -1;
-    one.push_back(c);
   }
-  end_failed(one, 0);
+  end_failed(*c, 0);
 }
 
-bool call_table::end_failed(const std::vector<call*>& calls, int failure) {
-  bool any = false;
-  for (call* c : calls) {
-    while (c->users.load(std::memory_order_acquire) != 0) sched_yield();  // A2: pairs with R2
-    if (c->left.exchange(0, std::memory_order_acq_rel) == 0) continue;    // the thread of the last answer ends it
-    c->failure.store(failure, std::memory_order_relaxed);
-    end(*c);
-    any = true;
-  }
-  return any;
+bool call_table::end_failed(call& c, int failure) {
+  while (c.users.load(std::memory_order_acquire) != 0) sched_yield();    // A2: pairs with R2
+  if (c.left.exchange(0, std::memory_order_acq_rel) == 0) return false;  // the thread of the last answer ends it
+  c.failure.store(failure, std::memory_order_relaxed);
+  end(c);
+  return true;
 }
 
 }  // namespace armci_layer

@@ -26,7 +26,7 @@ struct call {
   request_state* states[most_states] = {};  ///< their `pending` is decremented when the call ends
 };
 
-/// Thread-safe.
+/// Thread-safe. Calls end without a need for memory: whoever waits for one waits until it ends.
 class call_table {
  public:
   /// Begins a call to `proc` that ends after `size` bytes of answers, or after one answer if `size` is 0. Increments
@@ -44,8 +44,8 @@ class call_table {
 
  private:
   void end(call& c);
-  /// Ends calls that answers don't find any more.
-  bool end_failed(const std::vector<call*>& calls, int failure);
+  /// Ends a call that answers don't find any more. Returns false if the last of them ends it.
+  bool end_failed(call& c, int failure);
 
   std::mutex mutex_;
   std::deque<std::unique_ptr<call>> calls_;  // by the lower 20 bits of the token; under mutex_

@@ -1,5 +1,6 @@
 #include "lib/layers/armci/context.hpp"
 
+#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -63,12 +64,15 @@ std::optional<error> context::fence_all_before_collective() {
 
 void context::allocate(const group& g, void** addresses, armci_size_t bytes) {
   void* mine = nullptr;
-  std::string why = ", but must be 0 or more";
+  lci::rmr_t key{};
+  char why[200] = ", but must be 0 or more";
   if (bytes > 0) {
     try {
       mine = mem.allocate(static_cast<size_t>(bytes));
+      key = mem.key_of(mine);
     } catch (const std::exception& e) {
-      why = std::string(": ") + e.what();
+      std::snprintf(why, sizeof why, ": %s", e.what());
+      if (mine != nullptr) mem.release(std::exchange(mine, nullptr));
     }
   }
   struct part {
@@ -78,9 +82,8 @@ void context::allocate(const group& g, void** addresses, armci_size_t bytes) {
     int failed;
   };
   // The others wait: so the error has to be everybody's.
-  const part own{mine, mine == nullptr ? 0 : static_cast<size_t>(bytes),
-                 mine == nullptr ? lci::rmr_t{} : mem.key_of(mine), bytes != 0 && mine == nullptr ? 1 : 0};
-  std::vector<part> parts(static_cast<size_t>(g.size()));
+  const part own{mine, mine == nullptr ? 0 : static_cast<size_t>(bytes), key, bytes != 0 && mine == nullptr ? 1 : 0};
+  auto parts = insist_for_others([&] { return std::vector<part>(static_cast<size_t>(g.size())); });
   all.gather_all(g, &own, parts.data(), sizeof own);
   int failed = -1;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -89,8 +92,11 @@ void context::allocate(const group& g, void** addresses, armci_size_t bytes) {
   }
   if (failed < 0) {
     for (size_t i = 0; i < parts.size(); ++i)
-      if (const int proc = g.members[i]; parts[i].address != nullptr && !mem.is_near(proc))
-        far.known().learn(proc, parts[i].address, parts[i].size, parts[i].key);
+      if (const int proc = g.members[i]; parts[i].address != nullptr && !mem.is_near(proc)) try {
+          far.known().learn(proc, parts[i].address, parts[i].size, parts[i].key);
+        } catch (const std::bad_alloc&) {
+          // Operations with this memory are messages.
+        }
     return;
   }
   for (size_t i = 0; i < parts.size(); ++i) addresses[i] = nullptr;
@@ -101,7 +107,7 @@ void context::allocate(const group& g, void** addresses, armci_size_t bytes) {
 }
 
 void context::refuse_to_allocate(const group& g, const error& why) {
-  std::vector<void*> none(static_cast<size_t>(g.size()));
+  auto none = insist_for_others([&] { return std::vector<void*>(static_cast<size_t>(g.size())); });
   try {
     allocate(g, none.data(), -1);
   } catch (const error&) {
@@ -112,7 +118,7 @@ void context::refuse_to_allocate(const group& g, const error& why) {
 
 void context::free(const group& g, void* address) {
   const std::optional<error> wrong = fence_all_before_collective();
-  std::vector<void*> parts(static_cast<size_t>(g.size()));
+  auto parts = insist_for_others([&] { return std::vector<void*>(static_cast<size_t>(g.size())); });
   all.gather_all(g, &address, parts.data(), sizeof address);  // afterwards no member uses it
   for (size_t i = 0; i < parts.size(); ++i)
     if (parts[i] != nullptr) far.known().forget(g.members[i], parts[i]);
@@ -127,12 +133,18 @@ void context::free(const group& g, void* address) {
 
 mutex_set context::create_mutexes(const group& g, int count) {
   mutex_set set;
-  std::vector<void*> blocks(static_cast<size_t>(g.size()));
+  const auto n = static_cast<size_t>(g.size());
+  std::vector<void*> blocks;
+  std::vector<int> counts;
+  insist_for_others([&] {
+    blocks.resize(n);
+    counts.resize(n);
+    set.owners.reserve(n);
+  });
   allocate(g, blocks.data(), static_cast<armci_size_t>(count) * static_cast<armci_size_t>(mutexes::spacing));
   set.mine = blocks[static_cast<size_t>(g.me)];
   for (int i = 0; i < count; ++i)
     mutexes::prepare(static_cast<std::byte*>(set.mine) + static_cast<size_t>(i) * mutexes::spacing);
-  std::vector<int> counts(static_cast<size_t>(g.size()));
   all.gather_all(g, &count, counts.data(), sizeof count);  // also: all words are zero
   for (size_t i = 0; i < counts.size(); ++i) set.owners.push_back({g.members[i], blocks[i], counts[i]});
   return set;

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "lib/layers/armci/errors.hpp"
+
 namespace armci_layer {
 
 namespace {
@@ -16,10 +18,6 @@ uint64_t key_of(const std::vector<int>& members) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const int m : members) hash = (hash ^ static_cast<uint64_t>(m)) * 0x100000001b3u;
   return hash;
-}
-
-std::unique_ptr<group> make_group(std::vector<int> members, int me) {
-  return std::make_unique<group>(std::move(members), me);
 }
 
 }  // namespace
@@ -35,7 +33,7 @@ int group::rank_of(int proc) const {
 group_table::group_table(int me, int n) : me_(me), latest_id_(first_id) {
   std::vector<int> all(static_cast<size_t>(n));
   std::iota(all.begin(), all.end(), 0);
-  the_world_ = (groups_[first_id] = make_group(std::move(all), me)).get();
+  the_world_ = (groups_[first_id] = std::make_unique<group>(std::move(all), me)).get();
   world_.id = first_id;
   comms_ = find_communicators();  // tells the user now what is missing
   if (usable_communicators() != nullptr) comms_->of_world(&world_.comm_ptr);
@@ -56,11 +54,12 @@ const group* group_table::find(const ARMCI_Group* g) {
   return found != groups_.end() ? found->second.get() : nullptr;
 }
 
-void group_table::make(std::vector<int> members, ARMCI_Group* out) {
+void group_table::make(const std::vector<int>& members, ARMCI_Group* out) {
   ARMCI_Group made{};
   made.size = static_cast<int>(members.size());
-  auto g = make_group(std::move(members), me_);
-  if (g->me < 0) g = make_group({}, me_);  // a process that is no member has a group of nobody
+  // The other members may wait for this one in MPI.
+  auto g = insist([&] { return std::make_unique<group>(members, me_); });
+  if (g->me < 0) g = insist([&] { return std::make_unique<group>(std::vector<int>(), me_); });  // a group of nobody
   made.rank = g->me;
   made.size = g->size();
   std::unique_lock guard(mutex_);
@@ -72,7 +71,7 @@ void group_table::make(std::vector<int> members, ARMCI_Group* out) {
   do latest_id_ = latest_id_ < INT_MAX ? latest_id_ + 1 : first_id + 1;
   while (groups_.count(latest_id_) != 0);
   made.id = latest_id_;
-  groups_[made.id] = std::move(g);
+  insist([&] { return &groups_[made.id]; })->swap(g);
   *out = made;
 }
 

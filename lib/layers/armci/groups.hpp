@@ -49,7 +49,7 @@ class group_table {
   /// Of the program's variable; null if it is none of ours.
   const group* find(const ARMCI_Group* g);
   /// `members` are ranks of the world. Collective among them if MPI is initialised.
-  void make(std::vector<int> members, ARMCI_Group* out);
+  void make(const std::vector<int>& members, ARMCI_Group* out);
   void release(ARMCI_Group* g);
   /// The variable of the world, and of the default group.
   void world(ARMCI_Group* out);

@@ -104,11 +104,9 @@ packet link::new_packet() {
 }
 
 void link::send(int rank, box to, packet&& p, bool from_receiver) {
-  packet mine = std::move(p);
   if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
-  auto post = lci::post_am_x(rank, mine.memory_, mine.size_, lci::COMP_NULL_RETRY, number_of(to))
-                  .device(device_)
-                  .runtime(runtime_);
+  auto post =
+      lci::post_am_x(rank, p.memory_, p.size_, lci::COMP_NULL_RETRY, number_of(to)).device(device_).runtime(runtime_);
   if (to != box::answers) post = post.stream(to == box::requests ? requests_ : messages_);
   if (from_receiver) post = post.local_comp(lci::COMP_NULL).allow_retry(false);
   try {
@@ -120,7 +118,7 @@ void link::send(int rank, box to, packet&& p, bool from_receiver) {
     note_failure(e);
     throw_failed(rank);
   }
-  mine.memory_ = nullptr;  // the post has given it back
+  p.memory_ = nullptr;  // the post has given it back
 }
 
 template <class Post>
@@ -211,7 +209,8 @@ bool link::probe(int rank, bool from_receiver) {
   if (rank == me_) return false;
   try {
     if (!has_failed(rank)) send(rank, box::answers, new_packet(), from_receiver);
-  } catch (const error&) {
+  } catch (const std::exception&) {
+    // It has failed, or there is no memory: the next call tries again.
   }
   return has_failed(rank);
 }

@@ -169,9 +169,12 @@ void mutexes::answer(const waiting& to, bool got) {
   p.add(wire::answer{to.token, 0, 0});
   p.add(int64_t{got ? 1 : 0});
   try {
-    link_.send(to.proc, link::box::answers, std::move(p), true);
+    // The process has the mutex already if it has got it, and waits for this answer.
+    insist([&] { link_.send(to.proc, link::box::answers, std::move(p), true); });
   } catch (const error&) {
     // It has died: check_holder of the next that waits finds out.
+  } catch (const std::exception& e) {
+    end_job("a request of another process", e.what(), 1);
   }
 }
 
@@ -185,7 +188,7 @@ void mutexes::asked_to_lock(int source, uint32_t token, uint64_t address, bool o
   }
   {
     const std::lock_guard guard(mutex_);
-    queues_[address].push_back({source, token});
+    insist([&] { queues_[address].push_back({source, token}); });
   }
   grant(address, *w);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <string>
 
 #include "lib/layers/armci/atomicity.hpp"
@@ -179,14 +180,18 @@ void remote::fence_all() {
   for (int r = 0; r < link_.size(); ++r) wait_for_direct_gets(r);
   request_state state;
   int failed = -1;
-  for (int r = 0; r < link_.size(); ++r) {
+  std::exception_ptr wrong;
+  for (int r = 0; r < link_.size() && wrong == nullptr; ++r) {
     try {
-      begin_fence(r, state);
+      insist([&] { begin_fence(r, state); });
     } catch (const error&) {
       failed = r;
+    } catch (...) {
+      wrong = std::current_exception();  // later, since the fences that have begun refer to `state`
     }
   }
   wait(state, -1);
+  if (wrong != nullptr) std::rethrow_exception(wrong);
   for (int r = 0; r < link_.size(); ++r) wait_for_puts(r);
   if (failed >= 0) throw_failed(failed);
 }
@@ -219,10 +224,15 @@ void remote::wait(request_state& state, int proc) {
   // calls to a failed process, so the wait terminates.
   link_.wait(-1, [&] { return state.pending.load(std::memory_order_acquire) == 0; });
   const int failure = state.failure.exchange(0, std::memory_order_relaxed);
-  if (failure == 0) return;
+  if (failure != 0) throw_failure(failure, proc);
+}
+
+void throw_failure(int failure, int proc) {
   if (failure == peer_failure && proc >= 0) throw_failed(proc);
   if (failure == peer_failure) throw error(failure, "a process that had to answer has failed");
-  throw error(failure, (proc < 0 ? "a process that was asked" : "process " + std::to_string(proc)) +
+  const std::string who = proc < 0 ? "a process that was asked" : "process " + std::to_string(proc);
+  if (failure == wire::no_memory) throw error(internal_failure, who + " has no memory left for the operation");
+  throw error(failure, who +
                            " has no such memory, or has freed it: an operation that this process has issued since its "
                            "last fence had addresses beyond memory of ARMCI_Malloc");
 }

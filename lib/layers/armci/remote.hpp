@@ -123,4 +123,7 @@ class remote {
   const std::unique_ptr<direct_end> direct_end_;
 };
 
+/// Throws what a call's failure means. `proc`: who was asked, or -1.
+[[noreturn, gnu::cold]] void throw_failure(int failure, int proc);
+
 }  // namespace armci_layer

@@ -77,7 +77,7 @@ void server::handle(int source, const std::byte* bytes, size_t size) noexcept {
   } catch (const std::exception& e) {
     faults_[source].store(true, std::memory_order_relaxed);
     say("a request of another process", e.what());
-    if (has_one_answer(q)) refuse_at_last(source, q.token);
+    if (has_one_answer(q)) refuse_at_last(source, q.token, sizeof(int64_t), wire::no_memory);
   }
 }
 
@@ -86,9 +86,9 @@ bool server::has_one_answer(const wire::request& q) {
          q.what == wire::kind::lock;
 }
 
-void server::refuse_at_last(int source, uint32_t token) noexcept {
+void server::refuse_at_last(int source, uint32_t token, size_t bytes, int failure) noexcept {
   try {
-    refuse(source, token, sizeof(int64_t));
+    refuse(source, token, bytes, failure);
   } catch (const error&) {
     // The process that asked has failed.
   } catch (const std::exception&) {
@@ -179,22 +179,33 @@ void server::put_list(const wire::request& q, wire::reader& in, int source) {
   }
 }
 
-void server::send_answer(int source, packet&& p) { link_.send(source, link::box::answers, std::move(p), true); }
+void server::send_answer(int source, packet&& p) {
+  // The process that asked waits for it.
+  insist([&] { link_.send(source, link::box::answers, std::move(p), true); });
+}
 
-void server::refuse(int source, uint32_t token, size_t bytes) {
+void server::refuse(int source, uint32_t token, size_t bytes, int failure) {
   packet p = link_.new_packet();
-  p.add(wire::answer{token, internal_failure, std::max<size_t>(bytes, 1)});
+  p.add(wire::answer{token, failure, std::max<size_t>(bytes, 1)});
   send_answer(source, std::move(p));
 }
 
 void server::send_bytes(int source, uint32_t token, const layout& from, size_t begin, size_t size, size_t position) {
-  for (size_t sent = 0; sent < size;) {
-    packet p = link_.new_packet();
-    p.add(wire::answer{token, 0, position + sent});
-    const size_t n = std::min(size - sent, p.room());
-    pack(p.extend(n), from, begin + sent, n);
-    send_answer(source, std::move(p));
-    sent += n;
+  size_t sent = 0;
+  try {
+    while (sent < size) {
+      packet p = link_.new_packet();
+      p.add(wire::answer{token, 0, position + sent});
+      const size_t n = std::min(size - sent, p.room());
+      pack(p.extend(n), from, begin + sent, n);
+      send_answer(source, std::move(p));
+      sent += n;
+    }
+  } catch (const error&) {
+    throw;
+  } catch (const std::exception& e) {
+    say("a request of another process", e.what());
+    refuse_at_last(source, token, size - sent, wire::no_memory);
   }
 }
 
@@ -205,21 +216,27 @@ void server::get(const wire::request& q, wire::reader& in, int source) {
   if (q.levels == 0) from = contiguous(reinterpret_cast<void*>(q.address), part.begin + part.size);
   const size_t all = from.size();
   if (!in.good() || part.begin > all || part.size > all - part.begin || part.size == 0 || !owns(from))
-    return refuse(source, q.token, part.size);
+    return refuse_at_last(source, q.token, part.size, internal_failure);
   send_bytes(source, q.token, from, part.begin, part.size, part.begin);
 }
 
 void server::get_list(const wire::request& q, wire::reader& in, int source) {
   const auto group = in.take<wire::list_group>();
   const size_t size = size_t{group.n} * group.bytes;
-  std::vector<void*> segments(in.left() / sizeof(void*));
+  std::vector<void*> segments;
+  try {
+    insist([&] { segments.resize(in.left() / sizeof(void*)); });
+  } catch (const std::exception& e) {
+    say("a request of another process", e.what());
+    return refuse_at_last(source, q.token, size, wire::no_memory);
+  }
   bool sound = in.good() && group.n > 0 && group.n == segments.size();
   if (sound) std::memcpy(segments.data(), in.rest(), segments.size() * sizeof(void*));
   for (size_t i = 0; sound && i < segments.size(); ++i) {
     const auto address = reinterpret_cast<uint64_t>(segments[i]);
     sound = memory_.owns(address, address + group.bytes);
   }
-  if (!sound) return refuse(source, q.token, size);
+  if (!sound) return refuse_at_last(source, q.token, size, internal_failure);
   send_bytes(source, q.token, listed(segments.data(), segments.size(), group.bytes), 0, size, 0);
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "lib/layers/armci/applier.hpp"
+#include "lib/layers/armci/errors.hpp"
 #include "lib/layers/armci/link.hpp"
 #include "lib/layers/armci/memory.hpp"
 #include "lib/layers/armci/mutexes.hpp"
@@ -39,8 +40,8 @@ class server {
   void send_bytes(int source, uint32_t token, const layout& from, size_t begin, size_t size, size_t position);
   /// Requests that wait for one answer, whatever becomes of them.
   static bool has_one_answer(const wire::request& q);
-  void refuse_at_last(int source, uint32_t token) noexcept;
-  void refuse(int source, uint32_t token, size_t bytes);
+  void refuse_at_last(int source, uint32_t token, size_t bytes, int failure) noexcept;
+  void refuse(int source, uint32_t token, size_t bytes, int failure = internal_failure);
   void send_answer(int source, packet&& p);
   bool owns(const layout& l) const;
 

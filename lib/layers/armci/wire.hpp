@@ -52,6 +52,9 @@ struct rmw_operand {
   int64_t value;
 };
 
+/// The failure of an answer if the target had no memory for it. The program gets another code.
+constexpr int no_memory = -100;
+
 /// Begins each answer. Data follows.
 struct answer {
   uint32_t token;
