@@ -3,33 +3,24 @@
 // operation, while allocations fail at rank 0. The sweep goes on until an operation needs no further allocation.
 #include <armci.h>
 #include <armcix.h>
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/support/failing_memory.hpp"
+#include "tests/support/ordered_shortage.hpp"
 
 namespace {
 
 using lci_test::failing_memory;
-
-/// In a file that both processes map: rank 0 tells rank 1 which allocations fail.
-struct orders {
-  std::atomic<int> number{0}, done{0};  // rank 1 obeys the order with each number once
-  std::atomic<long> good{-1}, bad{0};   // good = -1: no allocation fails; -2: end
-  std::atomic<long> failures{0};        // since the last order but one
-};
+using lci_test::ordered_shortage;
 
 int me = 0, failed = 0;
-orders* shared = nullptr;
+ordered_shortage* shared = nullptr;
 std::vector<void*> bases(2);
 constexpr int rows = 1000, elements = 30000;
 double local[elements], one = 1;
@@ -100,40 +91,13 @@ std::vector<operation> operations() {
   };
 }
 
-/// Rank 0: has allocations of rank 1 fail, or none (-1). Returns how many have failed since the last order.
-long order(long good, long bad) {
-  shared->good = good;
-  shared->bad = bad;
-  const int number = ++shared->number;
-  while (shared->done < number) usleep(20);
-  return shared->failures;
-}
-void obey() {
-  std::optional<failing_memory> shortage;
-  for (int obeyed = 0;; usleep(20)) {
-    if (shared->number == obeyed) continue;
-    shared->failures = shortage ? failing_memory::failures() : 0;
-    shortage.reset();
-    const long good = shared->good;
-    if (good >= 0) shortage.emplace(0, good, shared->bad.load());
-    shared->done = ++obeyed;
-    if (good == -2) return;
-  }
-}
-
-/// Calls `once(good)`, during which all but the first `good` allocations fail, until none has failed.
-void sweep(const std::function<long(long good)>& once) {
-  for (long good = 0; good < 300; ++good)
-    if (once(good) == 0) return;
-}
-
 /// The job ends if rank 0 can't ask for a mutex, or rank 1 can't answer for long.
 void lock() {
-  sweep([&](long good) {
-    order(good, 1);
+  lci_test::sweep_allocations([&](long good) {
+    shared->begin(good, 1);
     ARMCI_Lock(0, 1);
     ARMCI_Unlock(0, 1);
-    const long failures = order(-1, 0);
+    const long failures = shared->end();
     EXPECT(ARMCI_AllFence() == 0, "mutex");
     return failures;
   });
@@ -143,13 +107,13 @@ void issue(long bad) {
   for (const operation& o : operations()) {
     for (const bool at_rank_1 : {false, true}) {
       const std::string name = std::string(o.name) + (at_rank_1 ? ", none at its target" : "");
-      sweep([&](long good) {
+      lci_test::sweep_allocations([&](long good) {
         long failures = 0;
         int rc = 0;
         if (at_rank_1) {
-          order(good, bad);
+          shared->begin(good, bad);
           rc = o.call();
-          failures = order(-1, 0);
+          failures = shared->end();
         } else {
           const failing_memory shortage(0, good, bad);
           rc = o.call();
@@ -220,21 +184,19 @@ int main() {
   alarm(200);
   ARMCI_Init();
   me = armci_msg_me();
-  const std::string path = "/tmp/lci-armci-no-memory-" + std::to_string(getppid());
-  const int file = open(path.c_str(), O_RDWR | O_CREAT, 0600);
-  if (file < 0 || ftruncate(file, sizeof(orders)) != 0) return 2;
-  shared = static_cast<orders*>(mmap(nullptr, sizeof(orders), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  ordered_shortage orders("armci-no-memory");
+  shared = &orders;
   if (ARMCI_Malloc(bases.data(), sizeof local + 64) != 0) return 3;
   ARMCI_Barrier();
-  unlink(path.c_str());
+  orders.use();
   meet();
   ARMCI_Create_mutexes(1);
   if (me == 0) {
     for (const long bad : {1, 25}) issue(bad);
     lock();
-    order(-2, 0);
+    shared->dismiss();
   } else {
-    obey();
+    shared->obey([] { usleep(20); });
   }
   ARMCI_Barrier();
   ARMCI_Destroy_mutexes();

@@ -66,8 +66,11 @@ class Failures(unittest.TestCase):
 
     def test_collective_operations_of_several_processes_end_with_one_of_them(self):
         """Also for a process that waits for another one only, which has returned an error and lives on."""
+        operations = ["malloc", "free", "sum!", "create group!"]
+        if LONG:
+            operations = [o for o in COLLECTIVE if o != "receive from any!"]  # others may send something
         for environment in ({}, FAR):
-            self.ends(COLLECTIVE if LONG else ["malloc", "free", "sum!", "create group!"], environment, 4)
+            self.ends(operations, environment, 4)
 
     def test_an_allocation_that_fails_at_one_process_is_an_error_at_all_and_loses_nothing(self):
         for environment in ({}, FAR):
