@@ -37,6 +37,7 @@ struct process_state {
   bool has_failed = false;                       // under connecting
   bool was_forked = false;                       // under connecting
   std::atomic<bool> has_locked{false};
+  std::atomic<bool> ends{false};  // exit() has ended the session, and what connecting needs
   std::atomic<pid_t> pid{getpid()};
   // Descriptors of LCI. Written under `connecting` and read without a lock: programs do not close descriptors while
   // they connect.
@@ -118,6 +119,7 @@ void leave() {
   if (process().client.load() == nullptr || is_borrowed()) return;
   std::fflush(nullptr);  // writes buffered data of streams of remote files
   end_session();
+  process().ends.store(true, std::memory_order_relaxed);
 }
 
 __attribute__((constructor)) void begin() {
@@ -150,6 +152,7 @@ io_server::client* current_client() {
   process_state& p = process();
   io_server::client* c = p.client.load(std::memory_order_acquire);
   if (c != nullptr && !c->is_lost()) return c;
+  if (p.ends.load(std::memory_order_relaxed)) return nullptr;
   if (is_borrowed()) return nullptr;  // its sockets would be lost when it executes a program
   std::lock_guard guard(p.connecting);
   c = p.client.load(std::memory_order_relaxed);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "calls.hpp"
 #include "data.hpp"
@@ -69,7 +70,7 @@ struct standard_stream {
   FILE** variable;
   const char* mode;
   FILE* original;  // the C library's stream
-  FILE* made;      // the stream while the descriptor is remote; never freed, and reused
+  FILE* made;      // the stream while the descriptor is remote; reused, and freed by fclose() only
 };
 
 standard_stream* standard() {
@@ -108,6 +109,21 @@ void follow_standard_stream(int fd) {
 
 namespace {
 
+/// fclose() of the stream that replaces a standard one. Nothing may refer to it then: the streams of C++ flush theirs
+/// when the process exits. As with the C library, the original becomes a stream without a descriptor.
+int close_standard_stream(int fd, standard_stream& s) {
+  FILE* const closed = std::exchange(s.made, nullptr);
+  redirect_cxx_streams(fd, closed, s.original);
+  if (*s.variable == closed) *s.variable = s.original;
+  s.original->_fileno = -1;
+  const int flushed = IO_REAL(fclose)(closed);
+  const int error = errno;
+  const int result = is_remote(fd) ? ::close(fd) : 0;
+  if (flushed == 0) return result;
+  errno = error;
+  return EOF;
+}
+
 FILE* open_stream(const place& p, const char* mode) {
   const int flags = flags_of(mode);
   if (flags < 0 || std::strstr(mode, ",ccs=") != nullptr) {  // a stream of fopencookie() can't convert
@@ -141,6 +157,12 @@ IO_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
     return nullptr;
   }
   return stream_over(fd, mode);
+}
+
+IO_EXPORT int fclose(FILE* stream) {
+  for (int fd = 0; fd <= 2; ++fd)
+    if (standard_stream& s = standard()[fd]; stream != nullptr && s.made == stream) return close_standard_stream(fd, s);
+  return IO_REAL(fclose)(stream);
 }
 
 // freopen() must return the same object, so a local stream can't become a remote one, or vice versa.

@@ -115,6 +115,20 @@ class Programs(ServedTest):
                 self.assertEqual(out[:4], ['<shell>', '<subshell>', '<another>', '<out>'])
                 self.assertEqual(out[5:], ['/remote/d', 'inner', '/remote/d', 'inner', '2', '/tmp'])
 
+    def test_programs_that_close_their_streams_end_as_they_do_with_local_ones(self):
+        (self.root / 'in').write_text('b\na\n')
+        for redirected in ('>out 2>&1', '<in 2>error', '<in >out', '<in >out 2>error'):
+            for program in ('/bin/echo text', 'sort in', 'cat in', 'grep a in', 'ls nothing'):
+                with self.subTest(program=program, redirected=redirected):
+                    done = subprocess.run(['sh', '-c', f'{program} {redirected}'], cwd=self.root, capture_output=True)
+                    expected = {path.name: path.read_bytes() for path in self.root.iterdir()}
+                    for name in ('out', 'error'):
+                        (self.root / name).unlink(missing_ok=True)
+                    self.run_remotely('sh', '-c', f'cd /remote && {program} {redirected}', expected=done.returncode)
+                    self.assertEqual({path.name: path.read_bytes() for path in self.root.iterdir()}, expected)
+                    for name in ('out', 'error'):
+                        (self.root / name).unlink(missing_ok=True)
+
     @needs('git')
     def test_git_clones_to_and_from_the_server(self):
         top = self.some_folder('top')
