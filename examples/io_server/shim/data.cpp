@@ -324,14 +324,20 @@ IO_EXPORT ssize_t splice(int from, off64_t* at, int to, off64_t* there, size_t s
   return is_remote(from) || is_remote(to) ? result_of(EINVAL) : IO_REAL(splice)(from, at, to, there, size, flags);
 }
 
-// Requests about remote files are not forwarded. They must not reach the anonymous file behind the descriptor.
+// Requests about remote files are not forwarded. They must not reach the anonymous file behind the descriptor. FIONBIO
+// is another form of fcntl(F_SETFL), by which Python sets O_NONBLOCK.
 IO_EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
   va_list more;
   va_start(more, request);
   void* argument = va_arg(more, void*);
   va_end(more);
-  if (!is_remote(fd) || request == FIOCLEX || request == FIONCLEX || request == FIONBIO)
-    return IO_REAL(ioctl)(fd, request, argument);
+  if (!is_remote(fd) || request == FIOCLEX || request == FIONCLEX) return IO_REAL(ioctl)(fd, request, argument);
+  if (request == FIONBIO) {
+    if (argument == nullptr) return result_of(EFAULT);
+    const auto file = file_of(fd);
+    file->set_flags((file->flags() & ~O_NONBLOCK) | (*static_cast<int*>(argument) != 0 ? O_NONBLOCK : 0));
+    return 0;
+  }
   if (request == FICLONE || request == FICLONERANGE || request == FIDEDUPERANGE || request == FS_IOC_FIEMAP)
     return result_of(EOPNOTSUPP);
   if (request != FIONREAD) return result_of(ENOTTY);

@@ -31,6 +31,8 @@ int mkdir_any(int folder, const char* path, mode_t mode) {
   return p.remote() ? simple(op::mkdir, p, masked(mode)) : IO_REAL(mkdirat)(folder, p.local(), mode);
 }
 
+int refuse_node(const place& p) { return result_of(simple(op::access, p, F_OK, 0) == 0 ? EEXIST : EPERM); }
+
 /// A request with two paths. Both must be remote.
 int two(op what, const place& p, const place& q, int64_t a) {
   const auto is_empty = [](const place& one) {
@@ -93,7 +95,7 @@ IO_EXPORT int mkdir(const char* path, mode_t mode) noexcept { return mkdir_any(A
 IO_EXPORT int mkdirat(int folder, const char* path, mode_t mode) noexcept { return mkdir_any(folder, path, mode); }
 IO_EXPORT int mknodat(int folder, const char* path, mode_t mode, dev_t device) noexcept {
   const place p(folder, path);
-  return p.remote() ? result_of(EPERM) : IO_REAL(mknodat)(folder, p.local(), mode, device);
+  return p.remote() ? refuse_node(p) : IO_REAL(mknodat)(folder, p.local(), mode, device);
 }
 IO_EXPORT int mknod(const char* path, mode_t mode, dev_t device) noexcept {
   return mknodat(AT_FDCWD, path, mode, device);
@@ -107,7 +109,7 @@ IO_EXPORT int __xmknodat(int, int folder, const char* path, mode_t mode, dev_t* 
 }
 IO_EXPORT int mkfifoat(int folder, const char* path, mode_t mode) noexcept {
   const place p(folder, path);
-  return p.remote() ? result_of(EPERM) : IO_REAL(mkfifoat)(folder, p.local(), mode);
+  return p.remote() ? refuse_node(p) : IO_REAL(mkfifoat)(folder, p.local(), mode);
 }
 IO_EXPORT int mkfifo(const char* path, mode_t mode) noexcept { return mkfifoat(AT_FDCWD, path, mode); }
 

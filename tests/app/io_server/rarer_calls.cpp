@@ -133,6 +133,8 @@ void flags() {
   SHOW(lgetxattr("none", "user.a", nullptr, 0));
   SHOW(setxattr("none", "user.a", "", 0, 0));
   SHOW(listxattr("none", nullptr, 0));
+  SHOW(mkfifo("text", 0600));
+  SHOW(mknod(".", S_IFIFO | 0600, 0));
   SHOW(ftok("none", 1));
   SHOW(ftok("text", 1) == ftok("./text", 257) && ftok("text", 1) != ftok(".", 1));
   SHOW(removexattr("text/x", "user.a"));
@@ -147,6 +149,10 @@ void descriptors() {
   SHOW(fcntl(fd, F_GETLEASE) == F_UNLCK);
   SHOW(fcntl(fd, F_GETPIPE_SZ));
   SHOW(fcntl(fd, 9999));
+  for (int waits_not : {1, 0}) {
+    SHOW(ioctl(fd, FIONBIO, &waits_not));
+    SHOW(fcntl(fd, F_GETFL) & O_NONBLOCK);
+  }
   SHOW(ioctl(fd, TCGETS, nullptr));
   SHOW(read(fd, nowhere, 10));
   SHOW(pread(fd, nowhere, 10, 0));
