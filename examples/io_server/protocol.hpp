@@ -8,7 +8,7 @@
 namespace io_server {
 
 /// What begins each request. Changes with each change of this file.
-constexpr uint32_t protocol_magic = 0x4c494f38;
+constexpr uint32_t protocol_magic = 0x4c494f39;
 /// The server's handle for requests: it registers its queue before anything else.
 constexpr lci::rcomp_t request_queue = 1;
 
@@ -25,6 +25,8 @@ constexpr size_t staged_pieces = 4;
 /// A whole message fits in a packet.
 constexpr size_t most_message = 7800;
 
+/// A text that is a path is relative to the root; or to the folder that is open by `handle`, unless that is 0, also if
+/// the folder has been moved.
 enum class op : uint16_t {
   hello,      ///< begins a session, and ends an earlier session of the same peer id
   bye,        ///< ends the session
@@ -40,11 +42,11 @@ enum class op : uint16_t {
   truncate,   ///< text: path, a: size
   ftruncate,  ///< handle, a: size
   unlink,     ///< text: path, a: 1: it must be a directory, 0: it must not
-  rename,     ///< text, text2: paths; a: flags of renameat2()
+  rename,     ///< text, text2: paths; a: flags of renameat2(), b: handle of the folder of text2
   mkdir,      ///< text: path, a: mode
-  symlink,    ///< text: target, text2: path
+  symlink,    ///< text: target, text2: path; b: handle of the folder of text2
   readlink,   ///< text: path; data: the target
-  link,       ///< text, text2: paths; a: whether to follow
+  link,       ///< text, text2: paths; a: whether to follow, b: handle of the folder of text2
   chmod,      ///< text: path (or handle), a: mode
   chown,      ///< text: path (or handle), a: user, b: group, c: whether to follow
   utimens,    ///< text: path (or handle), a, b: seconds since 1970 of the two times, c: see packed_times()
@@ -59,6 +61,7 @@ enum class op : uint16_t {
   write_staged,  ///< handle, a: offset, b: size, c: place in that memory, and `group`; results as of `write`
   lend,          ///< handle. Result: the server's process; `second`: its descriptor of the file; data: struct statx
   seek,          ///< handle, a: offset, b: SEEK_DATA or SEEK_HOLE. Result: the offset of the data or the hole
+  locate,        ///< handle of a folder; data: its present path without symbolic links. ENOENT: it has been removed.
 };
 
 /// Added to the type of a lock that belongs to the open file (F_OFD_SETLK), not to the client.

@@ -31,13 +31,13 @@ answer call_in_bulk(connection& c, request r, const void* memory, size_t size) {
 
 }  // namespace
 
-int client::open(std::string_view path, int flags, mode_t mode, opened* file) {
-  const request r = about(op::open, 0, flags, static_cast<int64_t>(mode), static_cast<int64_t>(file->number));
+int client::open(const location& at, int flags, mode_t mode, opened* file) {
+  const request r = about(op::open, at.folder, flags, static_cast<int64_t>(mode), static_cast<int64_t>(file->number));
   struct {
     struct statx status;
     char path[sizeof file->path];
   } got;
-  const answer a = connection_.call(r, path, {}, nullptr, &got, sizeof got);
+  const answer a = connection_.call(r, at.path, {}, nullptr, &got, sizeof got);
   if (a.error != 0) return a.error;
   const size_t length = a.size - sizeof got.status;
   if (a.size < sizeof got.status || length >= sizeof got.path) return EIO;
@@ -108,9 +108,9 @@ int client::seek(uint64_t handle, int64_t offset, int whence, int64_t* found) {
   return a.error;
 }
 
-int client::stat(std::string_view path, bool follow, struct statx* status) {
-  const request r = about(op::stat, 0, follow);
-  return checked(connection_.call(r, path, {}, nullptr, status, sizeof *status), sizeof *status);
+int client::stat(const location& at, bool follow, struct statx* status) {
+  const request r = about(op::stat, at.folder, follow);
+  return checked(connection_.call(r, at.path, {}, nullptr, status, sizeof *status), sizeof *status);
 }
 
 int client::stat(uint64_t handle, struct statx* status) {
@@ -118,13 +118,13 @@ int client::stat(uint64_t handle, struct statx* status) {
   return checked(connection_.call(r, {}, {}, nullptr, status, sizeof *status), sizeof *status);
 }
 
-int client::statfs(std::string_view path, struct statfs* status) {
-  const request r = about(op::statfs);
-  return checked(connection_.call(r, path, {}, nullptr, status, sizeof *status), sizeof *status);
+int client::statfs(const location& at, struct statfs* status) {
+  const request r = about(op::statfs, at.folder);
+  return checked(connection_.call(r, at.path, {}, nullptr, status, sizeof *status), sizeof *status);
 }
 
-int client::readlink(std::string_view path, char* to, size_t room, size_t* size) {
-  const answer a = connection_.call(about(op::readlink), path, {}, nullptr, to, room);
+int client::readlink(const location& at, char* to, size_t room, size_t* size) {
+  const answer a = connection_.call(about(op::readlink, at.folder), at.path, {}, nullptr, to, room);
   *size = a.size;
   return a.error;
 }
@@ -136,8 +136,19 @@ int client::list(uint64_t handle, int64_t position, void* to, size_t room, size_
   return a.error == 0 && static_cast<size_t>(a.result) != a.size ? EIO : a.error;
 }
 
-int client::call(op what, std::string_view text, int64_t a, int64_t b, int64_t c, std::string_view text2) {
-  return connection_.call(about(what, 0, a, b, c), text, text2).error;
+int client::locate(uint64_t folder, std::string* path) {
+  char text[PATH_MAX];
+  const answer a = connection_.call(about(op::locate, folder), {}, {}, nullptr, text, sizeof text);
+  if (a.error == 0) path->assign(text, a.size);
+  return a.error == 0 && (a.size == 0 || text[0] != '/') ? EIO : a.error;
+}
+
+int client::call(op what, const location& at, int64_t a, int64_t b, int64_t c) {
+  return connection_.call(about(what, at.folder, a, b, c), at.path).error;
+}
+
+int client::call(op what, const location& at, const location& at2, int64_t a) {
+  return connection_.call(about(what, at.folder, a, static_cast<int64_t>(at2.folder)), at.path, at2.path).error;
 }
 
 int client::call(op what, uint64_t handle, int64_t a, int64_t b, int64_t c) {

@@ -15,6 +15,17 @@
 
 namespace io_server {
 
+/// A path that is relative to the server's root, or to an open folder.
+struct location {
+  location(std::string_view p) : path(p) {}    // NOLINT(google-explicit-constructor)
+  location(const std::string& p) : path(p) {}  // NOLINT(google-explicit-constructor)
+  location(const char* p) : path(p) {}         // NOLINT(google-explicit-constructor)
+  location(uint64_t of_folder, std::string_view p) : folder(of_folder), path(p) {}
+
+  uint64_t folder = 0;  ///< its handle; 0: the root
+  std::string_view path;
+};
+
 /// A client of a server. Paths are relative to the server's root, and can't escape it. Every function returns 0 or an
 /// errno. Open files belong to the connection: the server closes them when the connection ends or fails. Thread-safe.
 class client {
@@ -32,7 +43,7 @@ class client {
     char path[PATH_MAX] = {};
   };
 
-  int open(std::string_view path, int flags, mode_t mode, opened* file);
+  int open(const location& at, int flags, mode_t mode, opened* file);
   int close(uint64_t handle);
 
   /// Reads up to `size` bytes and stores their number in `*done`. It is less than `size` at the end of the file, and
@@ -44,16 +55,20 @@ class client {
   /// lseek() with SEEK_DATA or SEEK_HOLE.
   int seek(uint64_t handle, int64_t offset, int whence, int64_t* found);
 
-  int stat(std::string_view path, bool follow, struct statx* status);
+  int stat(const location& at, bool follow, struct statx* status);
   int stat(uint64_t handle, struct statx* status);
-  int statfs(std::string_view path, struct statfs* status);
-  int readlink(std::string_view path, char* to, size_t room, size_t* size);
+  int statfs(const location& at, struct statfs* status);
+  int readlink(const location& at, char* to, size_t room, size_t* size);
+  /// Stores the present path of an open folder. Returns ENOENT if the folder has been removed.
+  int locate(uint64_t folder, std::string* path);
   /// Reads records of getdents64() that follow a position, which is the `d_off` of a record. Sets `*size` to 0 at the
   /// end.
   int list(uint64_t handle, int64_t position, void* to, size_t room, size_t* size);
 
-  /// Requests with texts and numbers only, see protocol.hpp.
-  int call(op what, std::string_view text, int64_t a = 0, int64_t b = 0, int64_t c = 0, std::string_view text2 = {});
+  /// Requests with a text and numbers only, see protocol.hpp.
+  int call(op what, const location& at, int64_t a = 0, int64_t b = 0, int64_t c = 0);
+  /// The same with two texts, of which the first may be the target of a symbolic link.
+  int call(op what, const location& at, const location& at2, int64_t a);
   int call(op what, uint64_t handle, int64_t a = 0, int64_t b = 0, int64_t c = 0);
   /// Tests for a conflicting lock. Stores its type, or F_UNLCK, in `*type`, its start in `at[0]` and its length in
   /// `at[1]`.

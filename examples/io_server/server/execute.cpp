@@ -37,7 +37,7 @@ int open_file_of(const root_folder& root, session& client, const received& r, re
   if (is_new) {
     file = std::make_shared<open_file>();
     file->fd = root.open(r.text, (flags & forwarded) | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK),
-                         static_cast<mode_t>(r.head.b));
+                         static_cast<mode_t>(r.head.b), descriptor_of(r.folder));
   }
   if (!file->fd) return errno;
   struct statx status {};
@@ -66,9 +66,32 @@ int open_file_of(const root_folder& root, session& client, const received& r, re
   return 0;
 }
 
+/// Finds the folders to which the texts are relative. Returns 0, or EBADF if one is not open.
+int find_folders(const session& client, received& r) {
+  const request& h = r.head;
+  const bool has_two = h.what == op::rename || h.what == op::link || h.what == op::symlink;
+  if (h.handle != 0 && !r.text.empty() && h.what != op::symlink && (r.folder = client.find(h.handle)) == nullptr)
+    return EBADF;
+  if (has_two && h.b != 0 && !r.text2.empty() && (r.folder2 = client.find(static_cast<uint64_t>(h.b))) == nullptr)
+    return EBADF;
+  return 0;
+}
+
+int locate(const root_folder& root, const session& client, const received& r, outgoing& out) {
+  const std::shared_ptr<open_file> folder = client.find(r.head.handle);
+  if (folder == nullptr) return EBADF;
+  const std::string path = root.path_of(folder->fd.get());
+  if (path.empty() || path.size() > out.room) return ENOENT;
+  std::memcpy(out.data, path.data(), path.size());
+  out.size = path.size();
+  return 0;
+}
+
 }  // namespace
 
-void execute(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out) {
+void execute(const root_folder& root, session& client, received& r, reply& answer, outgoing& out) {
+  answer.error = find_folders(client, r);
+  if (answer.error != 0) return;
   switch (r.head.what) {
     case op::open:
       answer.error = open_file_of(root, client, r, answer, out);
@@ -114,6 +137,9 @@ void execute(const root_folder& root, session& client, const received& r, reply&
     case op::testlock:
     case op::flock:
       answer.error = execute_on_locks(client, r, answer, out);
+      break;
+    case op::locate:
+      answer.error = locate(root, client, r, out);
       break;
     default:
       answer.error = ENOSYS;

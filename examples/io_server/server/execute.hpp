@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <memory>
 #include <string>
 
 #include "../protocol.hpp"
@@ -15,7 +16,8 @@ namespace io_server {
 struct received {
   request head;
   std::string text, text2;
-  const char* data = nullptr;  ///< `head.data_size` bytes
+  std::shared_ptr<open_file> folder, folder2;  ///< to which the texts are relative; null: the root
+  const char* data = nullptr;                  ///< `head.data_size` bytes
 };
 
 /// The buffer for a reply's data, of which `size` bytes are used.
@@ -30,7 +32,10 @@ bool take_request(const void* message, size_t size, received& r);
 
 /// Executes all requests except `hello`, `bye`, and reads and writes in bulk. Stores error, results and data.
 /// Thread-safe. For staged writes the caller must hold `client.writing`.
-void execute(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out);
+void execute(const root_folder& root, session& client, received& r, reply& answer, outgoing& out);
+
+/// The descriptor of a received request's folder.
+inline int descriptor_of(const std::shared_ptr<open_file>& folder) { return folder == nullptr ? -1 : folder->fd.get(); }
 
 /// The errno of a system call that has returned `result`, or 0 if it has not failed.
 inline int errno_of(int result) { return result == 0 ? 0 : errno; }

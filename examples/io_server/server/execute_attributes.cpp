@@ -30,7 +30,7 @@ int execute_on_attributes(const root_folder& root, session& client, const receiv
   descriptor found;
   std::shared_ptr<open_file> file;
   int fd;
-  if (h.handle != 0) {
+  if (h.handle != 0 && r.text.empty()) {
     file = client.find(h.handle);
     if (file == nullptr) return EBADF;
     fd = file->fd.get();
@@ -40,12 +40,12 @@ int execute_on_attributes(const root_folder& root, session& client, const receiv
     if (h.what == op::utimens && !follows) {
       // /proc/self/fd would follow a symbolic link, so change the link itself by its name in its folder. A `/` after
       // the name would make the kernel follow it, too.
-      const descriptor folder = root.parent(r.text, name);
+      const descriptor folder = root.parent(r.text, name, descriptor_of(r.folder));
       if (!folder) return errno;
       if (name.is_normal() && !name.has_slash())
         return errno_of(utimensat(folder.get(), name.text.c_str(), times_of(h).data(), AT_SYMLINK_NOFOLLOW));
     }
-    found = root.open(r.text, O_PATH | (follows ? 0 : O_NOFOLLOW));
+    found = root.open(r.text, O_PATH | (follows ? 0 : O_NOFOLLOW), 0, descriptor_of(r.folder));
     if (!found) return errno;
     fd = found.get();
   }

@@ -23,12 +23,12 @@ int put(outgoing& out, const T& value) {
 }
 
 int truncate_path(const root_folder& root, const received& r) {
-  const descriptor file = root.open(r.text, O_WRONLY | O_NONBLOCK);
+  const descriptor file = root.open(r.text, O_WRONLY | O_NONBLOCK, 0, descriptor_of(r.folder));
   return file ? errno_of(ftruncate(file.get(), r.head.a)) : errno;
 }
 
 int read_link(const root_folder& root, const received& r, outgoing& out) {
-  const descriptor link = root.open(r.text, O_PATH | O_NOFOLLOW);
+  const descriptor link = root.open(r.text, O_PATH | O_NOFOLLOW, 0, descriptor_of(r.folder));
   if (!link) return errno;
   const ssize_t n = readlinkat(link.get(), "", out.data, out.room);
   if (n < 0) return errno == ENOENT ? EINVAL : errno;  // readlink() of a path that is no link fails with EINVAL
@@ -42,7 +42,7 @@ int execute_on_path(const root_folder& root, const received& r, outgoing& out) {
   if (r.head.what == op::truncate) return truncate_path(root, r);
   if (r.head.what == op::readlink) return read_link(root, r, out);
   const bool follow = r.head.what == op::stat ? r.head.a != 0 : r.head.what != op::access || r.head.b != 0;
-  const descriptor found = root.open(r.text, O_PATH | (follow ? 0 : O_NOFOLLOW));
+  const descriptor found = root.open(r.text, O_PATH | (follow ? 0 : O_NOFOLLOW), 0, descriptor_of(r.folder));
   if (!found) return errno;
   if (r.head.what == op::access)
     return errno_of(static_cast<int>(
@@ -67,7 +67,7 @@ int removal_error(const last_name& name, bool folder) {
 
 int rename(const root_folder& root, const received& r, int folder, const last_name& name) {
   last_name name2;
-  const descriptor folder2 = root.parent(r.text2, name2);
+  const descriptor folder2 = root.parent(r.text2, name2, descriptor_of(r.folder2));
   if (!folder2) return errno;
   const auto flags = static_cast<unsigned>(r.head.a);
   if (!name.is_normal()) return EBUSY;
@@ -83,10 +83,10 @@ int link(const root_folder& root, const received& r, int folder, const last_name
   descriptor target;
   struct stat s {};
   if (by_name ? fstatat(folder, name.text.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0
-              : !(target = root.open(r.text, O_PATH | (r.head.a == 0 ? O_NOFOLLOW : 0))))
+              : !(target = root.open(r.text, O_PATH | (r.head.a == 0 ? O_NOFOLLOW : 0), 0, descriptor_of(r.folder))))
     return errno;
   last_name name2;
-  const descriptor folder2 = root.parent(r.text2, name2);
+  const descriptor folder2 = root.parent(r.text2, name2, descriptor_of(r.folder2));
   if (!folder2) return errno;
   if (!name2.is_normal()) return EEXIST;
   if (by_name) return errno_of(linkat(folder, name.text.c_str(), folder2.get(), name2.text.c_str(), 0));
@@ -102,7 +102,9 @@ int execute_on_names(const root_folder& root, const received& r) {
   last_name name;
   if (h.what == op::symlink && r.text.empty()) return ENOENT;
   // For a symbolic link, the first text is the target, which may be any text; the second is the path.
-  const descriptor folder = root.parent(h.what == op::symlink ? r.text2 : r.text, name);
+  const bool is_second = h.what == op::symlink;
+  const descriptor folder =
+      root.parent(is_second ? r.text2 : r.text, name, descriptor_of(is_second ? r.folder2 : r.folder));
   if (!folder) return errno;
   switch (h.what) {
     case op::unlink:

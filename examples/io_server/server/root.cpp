@@ -66,13 +66,37 @@ root_folder::root_folder(const std::string& path, bool walk)
   walks_ = !probe;  // no openat2(): ENOSYS if the kernel is too old, EPERM if a seccomp filter forbids it
 }
 
-descriptor root_folder::open(const std::string& path, int flags, mode_t mode) const {
+/// Returns the path below the root of a path that is relative to an open folder: with the folder's present path. A `..`
+/// also leads from a folder that has been removed. Returns false and sets `errno` if the folder has no path.
+bool root_folder::absolute(int folder, const std::string& path, std::string& result) const {
+  std::string above = path_of(folder);
+  size_t rest = 0;
+  if (above.empty() && path.compare(0, 2, "..") == 0 && (path.size() == 2 || path[2] == '/')) {
+    const descriptor upper(openat(folder, "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (upper) above = path_of(upper.get());
+    rest = 2;
+  }
+  if (above.empty()) {
+    errno = ENOENT;
+    return false;
+  }
+  result = above + "/" + path.substr(rest);
+  return true;
+}
+
+descriptor root_folder::open(const std::string& path, int flags, mode_t mode, int folder) const {
+  if (folder >= 0) {
+    // The folder itself, which may have been removed. It must not be left by a link that another process puts here.
+    if (path.empty() || path == ".") return descriptor(openat(folder, ".", flags | O_CLOEXEC, mode & 07777));
+    std::string whole;
+    return absolute(folder, path, whole) ? open(whole, flags, mode) : descriptor();
+  }
   if ((flags & O_PATH) == 0) flags |= O_NOCTTY;  // openat2() fails if a flag has no effect together with O_PATH
   if (walks_) return walk(path, flags, mode);
   return descriptor(open_in_root(root_.get(), path.empty() ? "." : path.c_str(), flags, mode));
 }
 
-descriptor root_folder::parent(const std::string& path, last_name& name) const {
+descriptor root_folder::parent(const std::string& path, last_name& name, int folder) const {
   size_t end = path.size();
   while (end > 0 && path[end - 1] == '/') --end;
   const size_t slash = path.rfind('/', end == 0 ? 0 : end - 1);
@@ -83,7 +107,7 @@ descriptor root_folder::parent(const std::string& path, last_name& name) const {
               : name.text == ".." ? last_name::kind::dotdot
                                   : last_name::kind::normal;
   if (end < path.size()) name.text += '/';
-  return open(path.substr(0, begin), O_PATH | O_DIRECTORY);
+  return open(path.substr(0, begin), O_PATH | O_DIRECTORY, 0, folder);
 }
 
 std::string root_folder::path_of(int folder) const {

@@ -27,16 +27,18 @@ class root_folder {
   /// Opens the root. Throws std::system_error. `walk`: do not use openat2().
   root_folder(const std::string& path, bool walk);
 
-  /// As open(2). On failure returns no descriptor and sets `errno`.
-  descriptor open(const std::string& path, int flags, mode_t mode = 0) const;
+  /// As open(2). On failure returns no descriptor and sets `errno`. `folder`: the descriptor of the folder to which the
+  /// path is relative, as of openat(); -1: the root.
+  descriptor open(const std::string& path, int flags, mode_t mode = 0, int folder = -1) const;
   /// Opens the folder in which a path's last component is, or from which `.` or `..` leads. For the root itself: the
   /// root.
-  descriptor parent(const std::string& path, last_name& name) const;
+  descriptor parent(const std::string& path, last_name& name, int folder = -1) const;
   /// The path of an open folder, without symbolic links, `.` and `..`. It begins with `/`, which means the root.
   /// Returns an empty string if the path is unknown, e.g. if the folder has been removed.
   std::string path_of(int folder) const;
 
  private:
+  bool absolute(int folder, const std::string& path, std::string& result) const;
   descriptor walk(const std::string& path, int flags, mode_t mode) const;
 
   descriptor root_;

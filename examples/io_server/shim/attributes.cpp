@@ -55,7 +55,7 @@ struct times_of {
 /// Symbolic links have no modes.
 int chmod_itself(const place& p, mode_t mode) {
   struct statx x {};
-  if (with_client([&](io_server::client& c) { return c.stat(p.inner(), false, &x); }) != 0) return -1;
+  if (with_client([&](io_server::client& c) { return c.stat(p.at(c), false, &x); }) != 0) return -1;
   return S_ISLNK(x.stx_mode) ? result_of(EOPNOTSUPP) : simple(op::chmod, p, mode);
 }
 

@@ -61,7 +61,7 @@ int with_file(int fd, Body body) {
 
 /// A request about one path, with numbers only.
 inline int simple(io_server::op what, const place& p, int64_t a = 0, int64_t b = 0, int64_t c = 0) {
-  return with_client([&](io_server::client& client) { return client.call(what, p.inner(), a, b, c); });
+  return with_client([&](io_server::client& client) { return client.call(what, p.at(client), a, b, c); });
 }
 
 /// The errno of a call that is not forwarded: `error`, unless there is no such file.

@@ -200,7 +200,15 @@ char* copied(const std::string& text, char* to, size_t room, bool any_size) {
 /// As realpath(). Returns an empty string and sets `errno` if there is no such file.
 std::string real_path(const char* path) {
   constexpr int most_links = 40;
-  std::string left = path[0] == '/' ? path : outer(*remote_cwd()) + "/" + path, done;
+  std::string left = path, done;
+  if (left[0] != '/') {
+    const std::string folder = present_cwd();
+    if (folder.empty()) {
+      errno = ENOENT;
+      return "";
+    }
+    left = outer(folder) + "/" + left;
+  }
   for (int links = 0; !left.empty();) {
     const size_t begin = left.find_first_not_of('/');
     if (begin == std::string::npos) break;
@@ -250,6 +258,19 @@ int current_cwd_descriptor() {
     borrowed = {};  // the child has ended; this is its parent again
   }
   return cwd_descriptor.load(std::memory_order_relaxed);
+}
+
+std::string present_cwd() {
+  std::string path = remote_cwd().value_or("");
+  const int fd = current_cwd_descriptor();
+  if (fd < 0 || is_borrowed() || file_of(fd) == nullptr) return path;
+  const int before = errno;
+  if (with_file(fd, [&](using_file& f) { return f.client().locate(f.handle(), &path); }) == 0)
+    set_remote_cwd(path);
+  else if (errno == ENOENT || errno == ESTALE)
+    path.clear();
+  errno = before;
+  return path;
 }
 
 void inherit_cwd(int fd) {
@@ -341,7 +362,7 @@ IO_EXPORT int chdir(const char* path) noexcept {
 }
 IO_EXPORT int fchdir(int fd) noexcept {
   if (!is_remote(fd)) return leave_to(IO_REAL(fchdir)(fd));
-  return unless_no_memory([fd] { return enter(place(outer(file_of(fd)->path()).c_str())); }, result_of);
+  return enter(place(fd, "."));
 }
 IO_EXPORT char* getcwd(char* to, size_t room) noexcept {
   return unless_no_memory(
@@ -349,7 +370,8 @@ IO_EXPORT char* getcwd(char* to, size_t room) noexcept {
         const auto inner = remote_cwd();
         if (!inner) return IO_REAL(getcwd)(to, room);
         if (to != nullptr && room == 0) return no_path(EINVAL);
-        return copied(outer(*inner), to, room, room == 0);
+        const std::string path = present_cwd();
+        return path.empty() ? no_path(ENOENT) : copied(outer(path), to, room, room == 0);
       },
       no_path);
 }
@@ -362,7 +384,7 @@ IO_EXPORT char* get_current_dir_name() noexcept {
   return unless_no_memory(
       [] {
         const auto inner = remote_cwd();
-        return inner ? copied(outer(*inner), nullptr, 0, true) : IO_REAL(get_current_dir_name)();
+        return inner ? getcwd(nullptr, 0) : IO_REAL(get_current_dir_name)();
       },
       no_path);
 }

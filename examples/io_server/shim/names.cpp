@@ -40,14 +40,13 @@ int two(op what, const place& p, const place& q, int64_t a) {
   };
   if (is_empty(p) || is_empty(q)) return result_of(ENOENT);
   if (!p.remote() || !q.remote()) return result_of(EXDEV);
-  return with_client([&](io_server::client& c) { return c.call(what, p.inner(), a, 0, 0, q.inner()); });
+  return with_client([&](io_server::client& c) { return c.call(what, p.at(c), q.at(c), a); });
 }
 
 int symlink_any(const char* target, int folder, const char* path) {
   const place p(folder, path);
   if (!p.remote()) return IO_REAL(symlinkat)(target, folder, p.local());
-  return with_client(
-      [&](io_server::client& c) { return c.call(op::symlink, stored_target(target), 0, 0, 0, p.inner()); });
+  return with_client([&](io_server::client& c) { return c.call(op::symlink, stored_target(target), p.at(c), 0); });
 }
 
 ssize_t read_link(const place& p, char* to, size_t room) {
@@ -58,7 +57,7 @@ ssize_t read_link(const place& p, char* to, size_t room) {
   } else {
     char target[PATH_MAX];
     size_t size = 0;
-    if (with_client([&](io_server::client& c) { return c.readlink(p.inner(), target, sizeof target, &size); }) != 0)
+    if (with_client([&](io_server::client& c) { return c.readlink(p.at(c), target, sizeof target, &size); }) != 0)
       return -1;
     text = shown_target(std::string(target, size));
   }

@@ -38,7 +38,7 @@ namespace {
 int open_at_server(io_server::client& c, const place& p, int flags, mode_t mode, io_server::client::opened* what) {
   // Processes that inherit the descriptor share the open file at the server. The number can't be guessed.
   what->number = uint64_t{arc4random()} << 32 | arc4random() | 1;
-  return c.open(p.inner(), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, what);
+  return c.open(p.at(c), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, what);
 }
 
 /// The path by which the file is opened again. That of a folder has no symbolic links: paths relative to it may begin

@@ -7,12 +7,16 @@
 #include <cerrno>
 #include <climits>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "descriptors.hpp"
+#include "folders.hpp"
 #include "real.hpp"
 
 namespace io_shim {
@@ -108,6 +112,34 @@ bool is_below(const std::string& path, const std::string& prefix) {
   return path.compare(0, prefix.size(), prefix) == 0 && (path.size() == prefix.size() || path[prefix.size()] == '/');
 }
 
+/// Returns whether a path leaves the prefix by `..`, without regard to symbolic links; it may return to it.
+bool leaves(const std::string& path, const std::string& prefix) {
+  int depth = 0;
+  for (size_t at = prefix.size(), end; at < path.size(); at = end + 1) {
+    end = std::min(path.find('/', at), path.size());
+    const std::string_view part(path.data() + at, end - at);
+    if (part == "..") {
+      if (--depth < 0) return true;
+    } else if (!part.empty() && part != ".") {
+      ++depth;
+    }
+  }
+  return false;
+}
+
+/// Returns whether a path begins with the link of /proc to the working folder; *rest becomes what follows.
+bool names_cwd(const char* path, const char** rest) {
+  char by_number[48];
+  std::snprintf(by_number, sizeof by_number, "/proc/%d/cwd", getpid());
+  for (const char* name : {"/proc/self/cwd", "/proc/thread-self/cwd", static_cast<const char*>(by_number)}) {
+    const size_t size = std::strlen(name);
+    if (std::strncmp(path, name, size) != 0) continue;
+    *rest = path + size;
+    return **rest == '\0' || **rest == '/';
+  }
+  return false;
+}
+
 /// The descriptor that a path like `/dev/fd/3` begins with, -1 if it does not; *rest becomes what follows.
 int descriptor_in(const char* path, const char** rest) {
   static constexpr struct {
@@ -158,9 +190,16 @@ void place::find(int folder, const char* path) {
   }
   if (path[0] == '\0') return;
   if (folder == AT_FDCWD) {
-    if (const auto inner = remote_cwd()) return resolve(outer(*inner) + "/" + path);
+    if (const auto inner = remote_cwd()) {
+      resolve(outer(*inner) + "/" + path);
+      stay_in_cwd(path);
+      return;
+    }
   } else if (is_remote(folder)) {
-    if (const auto file = file_of(folder)) resolve(outer(file->path()) + "/" + path);
+    if (auto file = file_of(folder)) {
+      resolve(outer(file->path()) + "/" + path);
+      stay_relative(std::move(file), path);
+    }
     return;
   }
   // The prefix is a folder of its parent, as a mount point is.
@@ -176,26 +215,58 @@ void place::resolve(const std::string& absolute) {
   const std::string& prefix = configured().prefix;
   const std::string clean = normal(absolute);
   const bool begins_below = is_below(absolute, prefix);
+  const bool stays_below = begins_below && !leaves(absolute, prefix);
   remote_ = is_below(clean, prefix);
   if (!remote_) {
     rewritten_ = begins_below;
     if (rewritten_) text_ = clean.empty() ? "/" : clean;
     return;
   }
-  text_ = (begins_below ? absolute : clean).substr(prefix.size());
+  text_ = (stays_below ? absolute : clean).substr(prefix.size());
   while (!text_.empty() && text_[0] == '/') text_.erase(0, 1);
-  if (!begins_below && absolute.back() == '/') text_ += '/';  // what it names must be a folder
+  stays_below_ = stays_below;
+  if (!stays_below && absolute.back() == '/') text_ += '/';  // what it names must be a folder
+}
+
+void place::stay_relative(std::shared_ptr<remote_file> folder, const char* path) {
+  if (!remote_ || !stays_below_) return;
+  while (*path == '/') ++path;
+  folder_ = std::move(folder);
+  relative_ = *path == '\0' ? "." : path;
+}
+
+// The folder of a child of vfork() is not in the table, which is the parent's.
+void place::stay_in_cwd(const char* path) {
+  if (const int fd = current_cwd_descriptor(); fd >= 0 && !is_borrowed()) stay_relative(file_of(fd), path);
+}
+
+io_server::location place::at(io_server::client& c) const {
+  const std::string& whole = inner();
+  if (folder_ == nullptr) return whole;
+  io_server::client* its = nullptr;
+  uint64_t handle = 0;
+  if (folder_->use(&its, &handle) != 0 || its != &c) return whole;
+  return {handle, relative_};
 }
 
 // The system would open the anonymous file that is behind the descriptor.
 void place::resolve_descriptor(const char* path) {
   const char* rest = nullptr;
+  if (names_cwd(path, &rest)) {
+    const auto inner = remote_cwd();
+    if (!inner) return;
+    names_descriptor_ = *rest == '\0';
+    const std::string now = names_descriptor_ ? present_cwd() : *inner;
+    resolve(now.empty() ? outer(*inner) + " (deleted)" : outer(now) + rest);
+    return stay_in_cwd(rest);
+  }
   const int fd = descriptor_in(path, &rest);
   if (fd < 0 || !is_remote(fd)) return;
   const auto file = file_of(fd);
   if (file == nullptr) return;
   resolve(outer(file->path()) + rest);
   names_descriptor_ = remote_ && *rest == '\0';
+  if (!names_descriptor_) stay_relative(file, rest);
 }
 
 std::optional<std::string> remote_cwd() {

@@ -1,11 +1,16 @@
 // Decides which paths are remote, i.e. below the prefix.
 #pragma once
 
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
 
+#include "../client/client.hpp"
+
 namespace io_shim {
+
+class remote_file;
 
 /// The configuration from the environment. Constant.
 struct settings {
@@ -16,8 +21,8 @@ struct settings {
 const settings& configured();
 
 /// A path that a program has passed to a call. It is either remote, with a path below the server's root, or local.
-/// `/dev/stdin`, `/dev/fd/3` and `/proc/self/fd/3` are remote if that descriptor is one of a remote file. If there is
-/// no memory to find that out a path counts as remote, and inner() throws std::bad_alloc: most calls may throw nothing,
+/// `/dev/stdin`, `/dev/fd/3` and `/proc/self/fd/3` are remote if that descriptor is one of a remote file, and
+/// `/proc/self/cwd` if the working folder is remote. If there is no memory to find that out a path counts as remote, and inner() throws std::bad_alloc: most calls may throw nothing,
 /// and make requests where exceptions become errors.
 class place {
  public:
@@ -29,7 +34,11 @@ class place {
     if (unknown_) throw std::bad_alloc();
     return text_;
   }
-  /// Returns whether the path names one of the process's descriptors of remote files; inner() is the file's path.
+  /// The same for a request. A path that the program has passed relative to a folder stays relative to it, also if the
+  /// folder has been moved. The client must be the present one, and the caller in a remote_call.
+  io_server::location at(io_server::client& c) const;
+  /// Returns whether the path names one of the process's descriptors of remote files, or the working folder, by a link of
+  /// /dev or /proc; inner() is the file's path.
   bool names_descriptor() const { return names_descriptor_; }
   /// The path for the real function; null if the program has passed null.
   const char* local() const { return rewritten_ ? text_.c_str() : given_; }
@@ -38,10 +47,15 @@ class place {
   void find(int folder, const char* path);
   void resolve(const std::string& absolute);
   void resolve_descriptor(const char* path);
+  void stay_in_cwd(const char* path);
+  void stay_relative(std::shared_ptr<remote_file> folder, const char* path);
 
   const char* given_;
-  bool remote_ = false, rewritten_ = false, unknown_ = false, names_descriptor_ = false;
+  bool remote_ = false, rewritten_ = false, stays_below_ = false, unknown_ = false, names_descriptor_ = false;
   std::string text_;
+  // The folder to which the path is relative, and the rest of the path. text_ is where it was when it was opened.
+  std::shared_ptr<remote_file> folder_;
+  const char* relative_ = nullptr;
 };
 
 /// The working folder as a path below the server's root, if it is remote. The system's working folder is unchanged

@@ -46,11 +46,11 @@ struct stat converted(const struct statx& x) {
 /// The size of a symbolic link is that of the target that readlink() returns: programs allocate as much memory for it.
 int fetch(const place& p, bool follow, struct statx* x) {
   return with_client([&](io_server::client& c) {
-    const int error = c.stat(p.inner(), follow, x);
+    const int error = c.stat(p.at(c), follow, x);
     if (error != 0 || !S_ISLNK(x->stx_mode)) return error;
     char target[PATH_MAX];
     size_t size = 0;
-    if (c.readlink(p.inner(), target, sizeof target, &size) == 0)
+    if (c.readlink(p.at(c), target, sizeof target, &size) == 0)
       x->stx_size = shown_target(std::string(target, size)).size();
     return 0;
   });
@@ -73,7 +73,7 @@ int stat_remote(int fd, struct stat* s) {
 }
 
 int statfs_remote(const place& p, struct statfs* s) {
-  const int result = with_client([&](io_server::client& c) { return c.statfs(p.inner(), s); });
+  const int result = with_client([&](io_server::client& c) { return c.statfs(p.at(c), s); });
   // Programs that read the type of a local file system use what only local ones provide, e.g. inotify.
   if (result == 0) s->f_type = FUSE_SUPER_MAGIC;
   return result;
@@ -82,6 +82,10 @@ int statfs_remote(const place& p, struct statfs* s) {
 constexpr int stat_flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH;
 constexpr int statx_flags = stat_flags | AT_STATX_FORCE_SYNC | AT_STATX_DONT_SYNC;
 constexpr int access_flags = AT_SYMLINK_NOFOLLOW | AT_EACCESS | AT_EMPTY_PATH;
+
+/// Returns whether a call asks for a link of /dev or /proc itself, which is a local file also if what it names is
+/// remote.
+bool is_local_link(const place& p, int flags) { return p.names_descriptor() && (flags & AT_SYMLINK_NOFOLLOW) != 0; }
 
 bool means_folder(const char* path, int flags) {
   return path != nullptr && *path == '\0' && (flags & AT_EMPTY_PATH) != 0;
@@ -101,7 +105,7 @@ IO_EXPORT int stat(const char* path, struct stat* s) noexcept {
 }
 IO_EXPORT int lstat(const char* path, struct stat* s) noexcept {
   const place p(path);
-  return p.remote() ? stat_remote(p, false, s) : IO_REAL(lstat)(p.local(), s);
+  return p.remote() && !p.names_descriptor() ? stat_remote(p, false, s) : IO_REAL(lstat)(p.local(), s);
 }
 IO_EXPORT int fstat(int fd, struct stat* s) noexcept {
   return is_remote(fd) ? stat_remote(fd, s) : IO_REAL(fstat)(fd, s);
@@ -109,7 +113,7 @@ IO_EXPORT int fstat(int fd, struct stat* s) noexcept {
 IO_EXPORT int fstatat(int folder, const char* path, struct stat* s, int flags) noexcept {
   if (means_folder(path, flags) && is_remote(folder)) return stat_remote(folder, s);
   const place p(folder, path);
-  if (!p.remote()) return IO_REAL(fstatat)(folder, p.local(), s, flags);
+  if (!p.remote() || is_local_link(p, flags)) return IO_REAL(fstatat)(folder, p.local(), s, flags);
   return (flags & ~stat_flags) != 0 ? result_of(EINVAL) : stat_remote(p, (flags & AT_SYMLINK_NOFOLLOW) == 0, s);
 }
 IO_EXPORT int stat64(const char* path, struct stat64* s) noexcept {
@@ -137,7 +141,8 @@ IO_ALIAS(__fxstatat64, __fxstatat);
 IO_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* x) noexcept {
   const bool of_descriptor = means_folder(path, flags) && is_remote(folder);
   const place p(folder, path);
-  if (!of_descriptor && !p.remote()) return IO_REAL(statx)(folder, p.local(), flags, mask, x);
+  if (!of_descriptor && (!p.remote() || is_local_link(p, flags)))
+    return IO_REAL(statx)(folder, p.local(), flags, mask, x);
   if ((flags & ~statx_flags) != 0 || (flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE ||
       (mask & STATX__RESERVED) != 0)
     return result_of(EINVAL);
@@ -170,7 +175,7 @@ IO_EXPORT long pathconf(const char* path, int name) noexcept {
   const place p(path);
   if (!p.remote()) return IO_REAL(pathconf)(p.local(), name);
   struct statfs s {};
-  if (with_client([&](io_server::client& c) { return c.statfs(p.inner(), &s); }) != 0) return -1;
+  if (with_client([&](io_server::client& c) { return c.statfs(p.at(c), &s); }) != 0) return -1;
   return name == _PC_NAME_MAX ? s.f_namelen : IO_REAL(pathconf)("/", name);
 }
 

@@ -138,13 +138,15 @@ class fuzzer {
   /// Sends one request. Returns false if the connection has ended. The server must end it after a message that violates
   /// the protocol.
   bool step(attacker& a) {
-    request r = a.make(static_cast<op>(below(static_cast<unsigned>(op::lend) + 2)));
+    request r = a.make(static_cast<op>(below(static_cast<unsigned>(op::locate) + 2)));
     r.handle = below(3) == 0 ? number() : a.handle();
     r.a = r.what == op::open ? static_cast<int64_t>(below(4) | flag(O_CREAT) | flag(O_TRUNC) | flag(O_APPEND) |
                                                     flag(O_DIRECTORY) | flag(O_NOFOLLOW) | flag(O_PATH))
                              : number();
     r.b = number();
     r.c = number();
+    if (takes_path(r.what) && below(4) != 0) r.handle = 0;
+    if (takes_two(r.what) && below(8) != 0) r.b = below(4) != 0 ? 0 : static_cast<int64_t>(a.handle());
     r.group = static_cast<uint32_t>(below(3));
     if (below(2) == 0) r.memory = a.memory();
     if (below(8) == 0) damage(reinterpret_cast<char*>(&r.memory), sizeof r.memory);
@@ -223,6 +225,23 @@ class fuzzer {
       at[below(static_cast<unsigned>(size))] ^= static_cast<char>(1 << below(8));
   }
 
+  static bool takes_path(op what) {
+    switch (what) {
+      case op::open:
+      case op::stat:
+      case op::access:
+      case op::truncate:
+      case op::unlink:
+      case op::rename:
+      case op::mkdir:
+      case op::readlink:
+      case op::link:
+      case op::statfs:
+        return true;
+      default:
+        return false;
+    }
+  }
   static bool takes_two(op what) { return what == op::rename || what == op::symlink || what == op::link; }
 
   /// Limits the sizes of allocations, so that the test does not fill the disk.

@@ -12,20 +12,24 @@ from support import PATIENCE, ServedTest, needs
 PATHS = os.environ['IOD_PATHS']
 TREES = os.environ['IOD_TREES']
 NO_MEMORY = os.environ['IOD_NO_MEMORY']
+MOVED_FOLDERS = os.environ['IOD_MOVED_FOLDERS']
 
 
 class Folders(ServedTest):
-    def compare(self, program):
+    def compare(self, program, least=100):
         local = self.folder / 'local'
         local.mkdir()
         expected = subprocess.run([program, str(local)], capture_output=True, text=True, timeout=PATIENCE, check=True)
         got = self.run_remotely(program, '/remote').splitlines()
-        self.assertGreater(len(got), 100)
+        self.assertGreater(len(got), least)
         self.assertEqual(got, expected.stdout.splitlines())
         return local
 
     def test_paths_that_end_with_dots_and_slashes(self):
         self.assert_same_files(self.compare(PATHS), self.root)
+
+    def test_folders_that_are_moved_and_removed_while_they_are_used(self):
+        self.assert_same_files(self.compare(MOVED_FOLDERS, least=90), self.root)
 
     def test_trees_and_children(self):
         self.compare(TREES)

@@ -7,7 +7,7 @@ import unittest
 from support import PATIENCE, ServedTest
 
 FUZZ = os.environ['IOD_FUZZ']
-COUNT = os.environ.get('IOD_FUZZ_COUNT', '700')
+COUNT = os.environ.get('IOD_FUZZ_COUNT', '1000')
 MARKER = 'what-nobody-may-read'
 
 
