@@ -35,6 +35,7 @@ struct process_state {
   std::atomic<io_server::client*> client{nullptr};
   std::chrono::steady_clock::time_point failed;  // under connecting
   bool has_failed = false;                       // under connecting
+  bool has_tried = false;                        // under connecting: LCI was used, perhaps without success
   bool was_forked = false;                       // under connecting
   std::atomic<bool> has_locked{false};
   std::atomic<bool> ends{false};  // exit() has ended the session, and what connecting needs
@@ -106,7 +107,8 @@ void in_child() {
   io_server::lent_descriptor::close_all();
   p.of_lci.clear();
   p.any_of_lci.store(false, std::memory_order_relaxed);
-  p.was_forked |= p.client.load(std::memory_order_relaxed) != nullptr;
+  p.was_forked |= p.has_tried;
+  p.has_tried = false;
   p.client.store(nullptr, std::memory_order_relaxed);
   p.has_failed = false;
   p.has_locked.store(false, std::memory_order_relaxed);
@@ -165,6 +167,7 @@ io_server::client* current_client() {
       lci::restart_after_fork();
       p.was_forked = false;
     }
+    p.has_tried = true;
     c = new io_server::client(configured().server, configured().timeout);
   } catch (const std::exception& e) {
     p.has_failed = true;

@@ -191,5 +191,24 @@ class WithoutMemory(ServedTest):
             self.addCleanup(Server(self.folder, '--threads', '256', address_space=2 << 30).stop)
 
 
+class Retries(ServedTest):
+    def test_a_child_connects_although_its_parent_could_not(self):
+        script = '''if 1:
+            import os, resource
+            limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (8, limits[1]))
+            try:
+                os.open('/remote/file', os.O_CREAT | os.O_WRONLY)
+            except OSError:
+                print('refused')
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if os.write(os.open('/remote/file', os.O_CREAT | os.O_WRONLY), b'text') == 4 else 1)
+            print(os.waitpid(child, 0)[1])'''
+        self.assertEqual(self.run_remotely(sys.executable, '-c', script), 'refused\n0\n')
+        self.assertEqual((self.root / 'file').read_text(), 'text')
+
+
 if __name__ == '__main__':
     unittest.main()
