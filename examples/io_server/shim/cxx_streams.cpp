@@ -38,4 +38,19 @@ void redirect_cxx_streams(int fd, FILE* from, FILE* to) {
   }
 }
 
+void flush_cxx_streams() {
+  const auto flush = [](auto& stream) {
+    try {
+      stream.flush();
+    } catch (...) {  // the program has let the stream throw
+    }
+  };
+  flush(std::cout);
+  flush(std::cerr);
+  flush(std::clog);
+  flush(std::wcout);
+  flush(std::wcerr);
+  flush(std::wclog);
+}
+
 }  // namespace io_shim

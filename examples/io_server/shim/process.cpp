@@ -21,6 +21,7 @@
 #include "descriptors.hpp"
 #include "paths.hpp"
 #include "real.hpp"
+#include "streams.hpp"
 
 namespace io_shim {
 
@@ -119,6 +120,7 @@ void in_child() {
 
 void leave() {
   if (process().client.load() == nullptr || is_borrowed()) return;
+  flush_cxx_streams();   // after sync_with_stdio(false) they have buffers of their own
   std::fflush(nullptr);  // writes buffered data of streams of remote files
   end_session();
   process().ends.store(true, std::memory_order_relaxed);

@@ -12,5 +12,7 @@ FILE* stream_over(int fd, const char* mode);
 void follow_standard_stream(int fd);
 /// Sets the streams of C++ for this descriptor to `to` if they use `from`.
 void redirect_cxx_streams(int fd, FILE* from, FILE* to);
+/// Writes what std::cout and its relatives have buffered, as the C++ library does when the process exits.
+void flush_cxx_streams();
 
 }  // namespace io_shim

@@ -110,6 +110,17 @@ class Programs(ServedTest):
         self.assertEqual((self.root / 'out').read_text(), 'library\nword\nwide\n')
         self.assertEqual((self.root / 'err').read_text(), 'error\nother\n')
 
+    @needs('g++')
+    def test_streams_of_cxx_with_own_buffers_are_written_when_the_process_exits(self):
+        (self.folder / 'main.cpp').write_text('#include <fcntl.h>\n#include <iostream>\nint main() {\n'
+                                              '  open("/remote/out", O_RDONLY);\n  std::ios::sync_with_stdio(false);\n'
+                                              '  std::cout << "text\\n";\n  std::clog << "log\\n";\n}\n')
+        subprocess.run(['g++', '-o', 'says', 'main.cpp'], cwd=self.folder, check=True)
+        self.run_remotely('sh', '-c', './says > /remote/out 2> /remote/err; ./says >> /remote/both 2>&1')
+        self.assertEqual((self.root / 'out').read_text(), 'text\n')
+        self.assertEqual((self.root / 'err').read_text(), 'log\n')
+        self.assertEqual(sorted((self.root / 'both').read_text().split()), ['log', 'text'])
+
     @needs('ed')
     @needs('make')
     @needs('gcc')
