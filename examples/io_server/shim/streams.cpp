@@ -3,6 +3,7 @@
 #include "streams.hpp"
 
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 
 #include <cstdarg>
@@ -124,6 +125,24 @@ int close_standard_stream(int fd, standard_stream& s) {
   return EOF;
 }
 
+/// Opens the file of a descriptor once more, as the C library's freopen() without a path.
+int open_again(int fd, int flags) {
+  return unless_no_memory([=] { return ::open(outer(file_of(fd)->path()).c_str(), flags & ~O_CREAT); }, result_of);
+}
+
+/// Sets a stream of this library, whose descriptor is of another file now, to its state after fopen(). The bits of
+/// `_flags` are those that glibc's fopencookie() sets.
+void begin_again(FILE* f, int flags) {
+  constexpr int no_reads = 4, no_writes = 8, appends = 0x1000;
+  __fpurge(f);
+  f->_flags &= ~(no_reads | no_writes | appends);
+  const int access = flags & O_ACCMODE;
+  f->_flags |= access == O_RDONLY ? no_writes : access == O_WRONLY ? no_reads : 0;
+  if ((flags & O_APPEND) != 0) f->_flags |= appends;
+  std::clearerr(f);
+  std::fseek(f, 0, (flags & O_APPEND) != 0 ? SEEK_END : SEEK_SET);
+}
+
 FILE* open_stream(const place& p, const char* mode) {
   const int flags = flags_of(mode);
   if (flags < 0 || std::strstr(mode, ",ccs=") != nullptr) {  // a stream of fopencookie() can't convert
@@ -165,25 +184,32 @@ IO_EXPORT int fclose(FILE* stream) {
   return IO_REAL(fclose)(stream);
 }
 
-// freopen() must return the same object, so a local stream can't become a remote one, or vice versa.
+// freopen() must return the same object. So a stream of the C library can't become one of a remote file, except the
+// standard ones. A stream of this library can be of any file.
 IO_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
-  const place p(path);
   const int fd = fileno(stream);
-  if (!p.remote() && !is_remote(fd)) return IO_REAL(freopen)(p.local(), mode, stream);
+  const bool was_remote = is_remote(fd);
+  if (!was_remote && !place(path).remote()) return IO_REAL(freopen)(place(path).local(), mode, stream);
   const int flags = flags_of(mode);
-  if (path == nullptr || flags < 0 || fd < 0 || fd > 2) {
+  const bool is_standard = fd >= 0 && fd <= 2 && (stream == standard()[fd].original || stream == standard()[fd].made);
+  if (flags < 0 || (path == nullptr && !was_remote) || (!is_standard && !was_remote)) {
     errno = EINVAL;
     return nullptr;
   }
   std::fflush(stream);
-  const int now = ::open(path, flags, 0666);
-  if (now < 0) return nullptr;
-  if (now != fd) {
-    const int result = ::dup2(now, fd);
-    ::close(now);
-    if (result < 0) return nullptr;
+  const int now = path != nullptr ? ::open(path, flags, 0666) : open_again(fd, flags);
+  const bool is_moved = now >= 0 && (now == fd || ::dup2(now, fd) == fd);
+  const int error = errno;
+  if (now >= 0 && now != fd) ::close(now);
+  if (is_standard) return is_moved ? *standard()[fd].variable : nullptr;
+  if (!is_moved) {
+    ::fclose(stream);
+    errno = error;
+    return nullptr;
   }
-  return *standard()[fd].variable;
+  if ((flags & O_CLOEXEC) != 0) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  begin_again(stream, flags);
+  return stream;
 }
 IO_ALIAS(freopen64, freopen);
 

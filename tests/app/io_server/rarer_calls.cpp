@@ -309,6 +309,37 @@ void streams() {
   for (const int fd : {made, only_read, only_write, folder}) close(fd);
 }
 
+void show_line(FILE* f) {
+  char text[100] = "";
+  const bool any = std::fgets(text, sizeof text, f) != nullptr;
+  std::printf("line: %s%d %d\n", any ? text : "none", std::feof(f) != 0, std::ferror(f) != 0);
+}
+
+void reopened_streams() {
+  FILE* const f = fopen("log", "w");
+  SHOW(fputs("first\n", f));
+  const int number = fileno(f);
+  SHOW(rename("log", "log.1"));
+  SHOW(freopen("log", "a", f) == f);  // as programs do whose logs are rotated
+  SHOW(fileno(f) == number);
+  SHOW(fputs("second\n", f));
+  show_line(f);
+  SHOW(freopen("log.1", "r", f) == f);
+  show_line(f);
+  show_line(f);
+  SHOW(fputs("third\n", f));
+  SHOW(freopen(nullptr, "r", f) == f);
+  show_line(f);
+  SHOW(freopen("log", "r+", f) == f);
+  show_line(f);
+  SHOW(fseek(f, 0, SEEK_END));
+  SHOW(fputs("fourth\n", f));
+  SHOW(freopen("/dev/null", "w", f) == f);
+  SHOW(fputs("nowhere\n", f));
+  SHOW(freopen("none/none", "r", f) == nullptr);
+  for (const char* path : {"log", "log.1"}) std::printf("%s: %s\n", path, content(path).c_str());
+}
+
 void wrong_offsets() {
   const int fd = open("appended", O_CREAT | O_RDWR | O_APPEND, 0644);
   iovec piece{const_cast<char*>("some text"), 9};
@@ -403,6 +434,7 @@ int main(int argc, char** argv) {
   interrupted();
   link_sizes(argv[1]);
   streams();
+  reopened_streams();
   wrong_offsets();
   removed_folder();
   distant_times();
