@@ -1,7 +1,9 @@
 # Mercury for CMake: find_package(mercury REQUIRED), then target_link_libraries(... mercury), or na, or mercury_util.
 # Variables: MERCURY_FOUND, MERCURY_INCLUDE_DIR, MERCURY_INCLUDE_DIRS, MERCURY_LIBRARY, MERCURY_LIBRARIES,
 # mercury_FOUND, mercury_INCLUDE_DIRS, mercury_LIBRARIES.
+set(LCI_for_mercury TRUE)
 include("${CMAKE_CURRENT_LIST_DIR}/../LCI/LCIConfig.cmake")
+unset(LCI_for_mercury)
 if(NOT TARGET LCI::mercury)
   set(mercury_FOUND FALSE)
   set(mercury_NOT_FOUND_MESSAGE "${LCI_NOT_FOUND_MESSAGE}")

@@ -149,6 +149,28 @@ class Consumers(InstalledCase):
                     self.assertNotEqual(done.returncode, 0, done.stdout)
                     self.assertIn(words, " ".join(done.stderr.split()))
 
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_finds_lci_v1_beside_mercury_and_beside_lci_2(self):
+        """In either order, but LCI 2 after v1.7: the names LCI::LCI and LCI::Shared are those of v1.7."""
+        for packages in (("LCI 1.7", "mercury"), ("mercury", "LCI 1.7"), ("LCI 1.7", "LCI 2.0.0", "mercury"),
+                         ("mercury", "LCI 1.7", "LCI 2.0.0")):
+            with self.subTest(packages=packages):
+                folder = self.project("cmake_lct", "cmake_v1_" + re.sub("[^A-Za-z0-9]", "", "".join(packages)))
+                shutil.copy(SOURCE / "tests/layers/mercury/v082.c", folder)
+                (folder / "CMakeLists.txt").write_text(
+                    "cmake_minimum_required(VERSION 3.16)\nproject(consumer C CXX)\n"
+                    + "".join(f"find_package({package} REQUIRED)\n" for package in packages)
+                    + "add_executable(v1 v1_consumer.c)\ntarget_link_libraries(v1 PRIVATE LCI::LCI)\n"
+                    + "add_executable(shared v1_consumer.c)\ntarget_link_libraries(shared PRIVATE LCI::Shared)\n"
+                    + "add_executable(hg v082.c)\ntarget_link_libraries(hg PRIVATE mercury)\n"
+                    + "add_executable(v2 consumer.cpp)\ntarget_link_libraries(v2 PRIVATE LCI::lci)\n")
+                self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
+                self.do("cmake", "--build", folder / "build")
+                self.v1_works(folder / "build" / "v1")
+                self.v1_works(folder / "build" / "shared")
+                self.runs_on_two_ranks(folder / "build" / "v2")
+                self.do(folder / "build" / "hg")
+
     def cmake_configures(self, package, found_before=""):
         folder = self.folder / re.sub("[^A-Za-z0-9.]", "_", f"find_{found_before}_{package}")
         folder.mkdir()
