@@ -394,10 +394,19 @@ inline LCI_error_t LCI_recvm(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int rank,
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 /* By the exact type, since any pointer converts to LCI_comp_t. The names without arguments are those functions. */
 #define LCI_queue_pop(cq, ...) _Generic((cq), LCI_comp_t * : LCI_queue_pop_p, default : LCI_queue_pop)(cq, __VA_ARGS__)
-#define LCI_queue_pop_multiple(cq, ...) \
-  _Generic((cq), LCI_comp_t * : LCI_queue_pop_multiple_p, default : LCI_queue_pop_multiple)(cq, __VA_ARGS__)
-/* The commas of a compound literal, for example (LCI_mbuffer_t){p, n}, separate arguments of the macro. With more than
- * six of them, the public form is called. */
+/* The commas of a compound literal, for example (LCI_mbuffer_t){p, n}, separate arguments of the macro. With more of
+ * them than the function has, the public form is called. */
+#define LCI_queue_pop_multiple(...)                                                                                   \
+  LCI_FIFTEENTH_(__VA_ARGS__, LCI_POPM_, LCI_POPM_, LCI_POPM_, LCI_POPM_, LCI_POPM_, LCI_POPM_, LCI_POPM_, LCI_POPM_, \
+                 LCI_POPM_, LCI_POPM_, LCI_POPM_BY_TYPE_, LCI_POPM_, LCI_POPM_, LCI_POPM_)                            \
+  (__VA_ARGS__)
+#define LCI_POPM_(...) (LCI_queue_pop_multiple)(__VA_ARGS__)
+/* The queue's address with the number's address, as in C++: the public form of the queue. */
+#define LCI_POPM_BY_TYPE_(cq, request_count, requests, return_count)                                         \
+  LCI_POPM_FORM_(cq, return_count, LCI_queue_pop_multiple_p, LCI_queue_pop_multiple, LCI_queue_pop_multiple) \
+  (LCI_POPM_FORM_(cq, return_count, cq, *(LCI_comp_t*)(cq), cq), request_count, requests, return_count)
+#define LCI_POPM_FORM_(cq, return_count, specification, both, public) \
+  _Generic((cq), LCI_comp_t * : _Generic((return_count), size_t * : both, default : specification), default : public)
 #define LCI_recvm(...)                                                                                            \
   LCI_FIFTEENTH_(__VA_ARGS__, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, \
                  LCI_RECVM_, LCI_RECVM_BY_TYPE_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_, LCI_RECVM_)      \

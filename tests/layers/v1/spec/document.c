@@ -67,6 +67,9 @@ void DOCUMENT(void) {
     CHECK_EQ(LCI_queue_pop(queue, &request), LCI_ERR_RETRY);
     CHECK_OK(LCI_queue_pop_multiple(queue, 4, requests, &count));
     CHECK_EQ(count, 0);
+    count = 7; /* the queue's address, as the specification has it, and a number that can be returned */
+    CHECK_OK(LCI_queue_pop_multiple(&queue, 4, requests, &count));
+    CHECK_EQ(count, 0);
     memset(buffer, 0, sizeof buffer);
     AGAIN(LCI_recvm(endpoint, into, LCI_RANK, 3, queue, buffer));
     AGAIN(LCI_sendm(endpoint, medium_of(text, sizeof text), LCI_RANK, 3));
