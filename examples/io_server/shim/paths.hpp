@@ -22,8 +22,8 @@ const settings& configured();
 
 /// A path that a program has passed to a call. It is either remote, with a path below the server's root, or local.
 /// `/dev/stdin`, `/dev/fd/3` and `/proc/self/fd/3` are remote if that descriptor is one of a remote file, and
-/// `/proc/self/cwd` if the working folder is remote. If there is no memory to find that out a path counts as remote, and inner() throws std::bad_alloc: most calls may throw nothing,
-/// and make requests where exceptions become errors.
+/// `/proc/self/cwd` if the working folder is remote. If there is no memory to find that out a path counts as remote,
+/// and inner() throws std::bad_alloc: most calls may throw nothing, and make requests where exceptions become errors.
 class place {
  public:
   place(int folder, const char* path) noexcept;
