@@ -1,5 +1,6 @@
-// A process forks while another of its threads waits in g_runtime_init() for the other rank of the job. The child's calls
-// are refused, it can start anew by restart_after_fork(), and it may call exit(). The parent's initialization goes on.
+// A process forks while another of its threads waits in g_runtime_init() for the other rank of the job. The child's
+// calls are refused, it can start anew by restart_after_fork(), and it may call exit(). The parent's initialization
+// goes on.
 #include <sys/wait.h>
 #include <unistd.h>
 

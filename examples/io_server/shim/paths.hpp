@@ -37,8 +37,8 @@ class place {
   /// The same for a request. A path that the program has passed relative to a folder stays relative to it, also if the
   /// folder has been moved. The client must be the present one, and the caller in a remote_call.
   io_server::location at(io_server::client& c) const;
-  /// Returns whether the path names one of the process's descriptors of remote files, or the working folder, by a link of
-  /// /dev or /proc; inner() is the file's path.
+  /// Returns whether the path names one of the process's descriptors of remote files, or the working folder, by a link
+  /// of /dev or /proc; inner() is the file's path.
   bool names_descriptor() const { return names_descriptor_; }
   /// The path for the real function; null if the program has passed null.
   const char* local() const { return rewritten_ ? text_.c_str() : given_; }

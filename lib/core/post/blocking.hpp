@@ -46,10 +46,10 @@ inline bool signals_when_done(const Args& a) {
 /// Does nothing if the caller accepts `posted`; otherwise puts its own completion object into the arguments and waits
 /// for it. Used by the posting thread only.
 ///
-/// progress() may throw, for a handler or a failed peer. The operation still uses the buffer then, so the wait continues
-/// until the operation ends or is withdrawn. The first exception is rethrown if the operation was withdrawn or has
-/// failed. If it has succeeded, its caller must learn that: the exceptions are thrown by the next progress() of the
-/// program, or by its next blocking post before that posts anything.
+/// progress() may throw, for a handler or a failed peer. The operation still uses the buffer then, so the wait
+/// continues until the operation ends or is withdrawn. The first exception is rethrown if the operation was withdrawn
+/// or has failed. If it has succeeded, its caller must learn that: the exceptions are thrown by the next progress() of
+/// the program, or by its next blocking post before that posts anything.
 template <class Args>
 class blocking_guard {
  public:

@@ -20,8 +20,8 @@ class inbox {
  public:
   explicit inbox(link& l) : link_(l) {}
 
-  /// The key of a collective operation: a group's, and a number below 7. With 7, a message says that a member has failed
-  /// whose rank it contains.
+  /// The key of a collective operation: a group's, and a number below 7. With 7, a message says that a member has
+  /// failed whose rank it contains.
   static constexpr uint64_t key_of(uint64_t group, uint64_t number) { return group << 3 | number | uint64_t{1} << 63; }
   static constexpr uint64_t is_broken = 7;
 

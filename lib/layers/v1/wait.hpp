@@ -40,8 +40,8 @@ class waiter {
   double slice_;    // seconds
 };
 
-/// Collective. Returns when all ranks have called it, with progress on all devices meanwhile: ranks that call it later may
-/// still wait for messages that this rank has sent through any of them. Throws if any rank has failed.
+/// Collective. Returns when all ranks have called it, with progress on all devices meanwhile: ranks that call it later
+/// may still wait for messages that this rank has sent through any of them. Throws if any rank has failed.
 void meet(world& w, LCI_device_t device);
 
 /// Waits until ready() is true.

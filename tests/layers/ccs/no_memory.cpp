@@ -1,6 +1,6 @@
 // CCS without memory: a call returns CCS_NOMEM and has no effect, or succeeds, and none waits for ever. Rank 0 issues
-// operations, while an allocation fails there or at rank 1, which only polls; or both call a collective operation, while
-// an allocation fails at rank 0. The sweep goes on until an operation needs no further allocation.
+// operations, while an allocation fails there or at rank 1, which only polls; or both call a collective operation,
+// while an allocation fails at rank 0. The sweep goes on until an operation needs no further allocation.
 #include <ccs.h>
 #include <unistd.h>
 
