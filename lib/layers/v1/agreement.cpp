@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "lib/layers/v1/thread_state.hpp"
+#include "lib/layers/v1/wait.hpp"
 
 namespace v1 {
 
@@ -37,16 +38,33 @@ class rounds {
  private:
   /// Leaves nothing to the device's backlog: after its last message this rank may make progress on other devices only.
   void send(int rank, lci::tag_t tag, const totals& t) {
-    while (lci::post_send_x(rank, &t, sizeof t, tag, lci::COMP_NULL_RETRY)
-               .device(ep_.core)
-               .matching_engine(engine_)()
-               .is_retry())
-      (void)lci::progress_x().device(ep_.core)();
+    const auto post =
+        lci::post_send_x(rank, &t, sizeof t, tag, lci::COMP_NULL_RETRY).device(ep_.core).matching_engine(engine_);
+    persist([&] {
+      if (!post().is_retry()) return true;
+      make_progress();
+      return false;
+    });
   }
+  /// Ranks that come later may wait for messages through other devices first, and a rank that has failed never comes.
   totals receive(int rank, lci::tag_t tag) {
+    constexpr double slice = 0.002;
     totals t;
-    lci::post_recv_x(rank, &t, sizeof t, tag, lci::COMP_NULL).device(ep_.core).matching_engine(engine_)();
+    const auto post = lci::post_recv_x(rank, &t, sizeof t, tag, lci::COMP_NULL)
+                          .deadline(slice)
+                          .device(ep_.core)
+                          .matching_engine(engine_);
+    persist([&] {
+      if (post().is_done()) return true;
+      check_ranks(the_world());
+      make_progress();
+      return false;
+    });
     return t;
+  }
+  void make_progress() {
+    if (LCI_NUM_DEVICES > 1) progress_on_others(the_world(), ep_.device);
+    (void)lci::progress_x().device(ep_.core)();
   }
 
   LCI_endpoint_s& ep_;
@@ -56,9 +74,10 @@ class rounds {
 
 void make_progress_for(lci::device_t device, std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
-  do {
+  persist([&] {
     (void)lci::progress_x().device(device)();
-  } while (std::chrono::steady_clock::now() < end);
+    return std::chrono::steady_clock::now() >= end;
+  });
 }
 
 }  // namespace

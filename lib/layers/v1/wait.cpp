@@ -5,30 +5,11 @@
 #include <mutex>
 #include <string>
 
-#include "lib/layers/v1/errors.hpp"
-
 namespace v1 {
 
 namespace {
 
 constexpr double shortest_slice = 0.002, longest_slice = 0.01, slice_of_several = 0.0005;
-
-void progress_on_others(world& w, LCI_device_t device) {
-  std::array<lci::device_t, max_devices> cores;
-  size_t n = 0;
-  {
-    std::lock_guard guard(w.mutex);
-    for (LCI_device_t d : w.devices)
-      if (d != nullptr && d != device) cores[n++] = d->core;
-  }
-  for (size_t i = 0; i < n; ++i) (void)lci::progress_x().device(cores[i])();
-}
-
-/// Throws if a rank is known to have failed.
-void check_ranks(const world& w) {
-  if (const int rank = w.failed_rank.load(std::memory_order_relaxed); rank >= 0)
-    throw lci::peer_failure_error(rank, "rank " + std::to_string(rank) + " has failed");
-}
 
 /// Rings a bell with each delivery of this thread.
 class ringing {
@@ -43,6 +24,22 @@ class ringing {
 };
 
 }  // namespace
+
+void progress_on_others(world& w, LCI_device_t device) {
+  std::array<lci::device_t, max_devices> cores;
+  size_t n = 0;
+  {
+    std::lock_guard guard(w.mutex);
+    for (LCI_device_t d : w.devices)
+      if (d != nullptr && d != device) cores[n++] = d->core;
+  }
+  for (size_t i = 0; i < n; ++i) (void)lci::progress_x().device(cores[i])();
+}
+
+void check_ranks(const world& w) {
+  if (const int rank = w.failed_rank.load(std::memory_order_relaxed); rank >= 0)
+    throw lci::peer_failure_error(rank, "rank " + std::to_string(rank) + " has failed");
+}
 
 waiter::waiter(world& w, LCI_device_t device)
     : world_(w),
@@ -72,24 +69,16 @@ bool waiter::make_progress() {
 }
 
 void meet(world& w, LCI_device_t device) {
-  constexpr int most_errors = 100;  // in a row: no progress is possible
   check_ranks(w);
   lci::comp_t met = lci::alloc_sync_x().runtime(w.runtime)();
   lci::barrier_x().runtime(w.runtime).device(device->core).comp(met)();
   lci::status_t end;
-  for (int errors = 0;;) {
-    check_ranks(w);  // where this throws, the barrier may still signal the synchronizer, which is not freed
-    try {
-      if (LCI_NUM_DEVICES > 1) progress_on_others(w, device);
-      if (lci::sync_wait_for_x(met, slice_of_several, &end).runtime(w.runtime).device(device->core)()) break;
-      errors = 0;
-    } catch (const lci::peer_failure_error&) {
-      throw;
-    } catch (...) {  // of a message or a handler: other ranks wait for this one all the same
-      if (++errors == most_errors) throw;
-      (void)fail_by_exception("LCI_progress");
-    }
-  }
+  // Where this throws, the barrier may still signal the synchronizer, which is not freed.
+  persist([&] {
+    check_ranks(w);
+    if (LCI_NUM_DEVICES > 1) progress_on_others(w, device);
+    return lci::sync_wait_for_x(met, slice_of_several, &end).runtime(w.runtime).device(device->core)();
+  });
   lci::free_comp_x(&met).runtime(w.runtime)();
   lci::check_status_x(end).device(device->core)();
 }

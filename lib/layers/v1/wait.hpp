@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/world.hpp"
 
 namespace v1 {
@@ -39,6 +40,30 @@ class waiter {
   uint64_t polls_;  // of device_, when last looked at
   double slice_;    // seconds
 };
+
+/// One round of progress on all devices but this one.
+void progress_on_others(world& w, LCI_device_t device);
+/// Throws if a rank is known to have failed.
+void check_ranks(const world& w);
+
+/// Calls f(), which makes progress, until it returns true. What f() throws for a message or a handler is printed: other
+/// ranks wait for this one all the same. Throws the failure of a rank, and the last of many exceptions in a row, as no
+/// progress is possible.
+template <class F>
+void persist(F f) {
+  constexpr int most_errors = 100;
+  for (int errors = 0;;) {
+    try {
+      if (f()) return;
+      errors = 0;
+    } catch (const lci::peer_failure_error&) {
+      throw;
+    } catch (...) {
+      if (++errors == most_errors) throw;
+      (void)fail_by_exception("LCI_progress");
+    }
+  }
+}
 
 /// Collective. Returns when all ranks have called it, with progress on all devices meanwhile: ranks that call it later
 /// may still wait for messages that this rank has sent through any of them. Throws if any rank has failed.

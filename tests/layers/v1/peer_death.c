@@ -75,6 +75,8 @@ int main(void) {
   while ((code == LCI_OK || code == LCI_ERR_RETRY) && c != NULL) code = LCIX_coll_progress(&c);
   CHECK(code == LCI_ERR_FATAL && c == NULL);
   CHECK(LCI_queue_pop(queue, &r) == LCI_OK && r.flag == LCI_ERR_FATAL && r.tag == 7);
+  /* So does a group fence, although the failure has been reported before. */
+  CHECK(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_ERR_FATAL);
   /* So does the creation of a device, of which nothing is left. Over other networks the launcher ends the job, since
    * the failed rank does not exchange addresses. */
   i = LCI_NUM_DEVICES;
