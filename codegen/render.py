@@ -169,6 +169,8 @@ class _Filters:
         for i, f in enumerate(numbers):
             value = f"static_cast<int>(a.{f.name})" if f.name == "algorithm" else f"a.{f.name}"
             text += f' + "{", " if i else ""}{f.name} = " + std::to_string({value})'
+        if op.name == "barrier":  # the only one of which some ranks must not wait while others pass an object
+            text += ' + (a.comp.is_empty() ? "without comp" : "with comp")'
         return text + ' + ")"'
 
     def names_memory(self, op):

@@ -26,6 +26,7 @@ void call(const std::string& how, bool differs) {
   if (how == "root") lci::broadcast(buffer, 64, differs ? 1 : 0);
   if (how == "count") lci::allreduce(buffer, result, differs ? 3 : 4, 8, keep_left);
   if (how == "kind") differs ? lci::barrier() : lci::allgather(buffer, result, 8);
+  if (how == "comp") differs ? lci::barrier_x().comp(lci::alloc_sync())() : lci::barrier();
   if (how == "algorithm")
     lci::broadcast_x(buffer, 64, 0)
         .algorithm(differs ? lci::broadcast_algorithm_t::tree : lci::broadcast_algorithm_t::ring)();
