@@ -1,5 +1,5 @@
-/* A rank that waits for the others in LCI_gfence_wait, LCI_device_init, LCI_device_free or LCI_finalize makes progress on
- * its other devices: the others may wait for messages through these before they make the same call. */
+/* A rank that waits for the others in LCI_gfence_wait, LCI_device_init, LCI_device_free or LCI_finalize makes progress
+ * on its other devices: the others may wait for messages through these before they make the same call. */
 #include "tests/layers/v1/check.h"
 
 static LCI_device_t used, freed;
