@@ -245,6 +245,8 @@ TEST_CASE("puts, gets and sends end at their deadlines although their target mak
     const auto rcomp = env.all_gather(lci::register_rcomp_x(in).runtime(env.rt)())[static_cast<size_t>(env.right())];
     env.barrier();
     const auto begin = clock_type::now();
+    // Over libfabric, ordered puts don't follow messages.
+    const bool orders = env.device.get_attr_ordered_puts() && !over_libfabric();
     if (env.rank == 0 && env.size > 1) {
       const auto ends_in_time = [&](auto post) {
         std::ranges::fill(buffer, 'b');
@@ -264,6 +266,9 @@ TEST_CASE("puts, gets and sends end at their deadlines although their target mak
         const std::array<size_t, 2> counts = {size / 4, 2}, strides = {size / 2};
         const lci::layout_t some = lci::layout_t::strided(counts.data(), strides.data(), 1);
         ends_in_time(lci::post_put_x(to, buffer.data(), size / 2, lci::COMP_NULL, 0, rmr).layout(&some));
+        if (orders)
+          ends_in_time(
+              lci::post_put_x(to, buffer.data(), size / 2, lci::COMP_NULL, 0, rmr).layout(&some).ordered(true));
         ends_in_time(lci::post_get_x(to, buffer.data(), size / 2, lci::COMP_NULL, 0, rmr).remote_layout(&some));
       }
       ends_in_time(lci::post_put_x(env.right(), buffer.data(), 100, lci::COMP_NULL, 0, rmr).remote_comp(rcomp));

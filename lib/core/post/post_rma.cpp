@@ -54,7 +54,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what, bool in_
   // An ordered put must not overtake what waits, which may be another one.
   const bool waits_for_turn = LCI_UNLIKELY(others_wait && is_ordered(a));
   op->by_messages = a.size > 0 && (!d.limits.rma || ends_in_time_by_messages(d, a));
-  const errorcode_t result = start_rma(d, op, waits_for_turn);
+  const errorcode_t result = start_rma(d, op, waits_for_turn, in_turn);
   switch (result) {
     case errorcode_t::posted:
     case errorcode_t::posted_backlog:

@@ -78,6 +78,22 @@ size_t post_many(device& d, int rank, void* base, const rmr_t& rmr, uint64_t dis
   return sum;
 }
 
+/// Returns whether the pieces of a put or get must go as messages to end at its deadline whatever the peer does.
+template <class Args>
+bool ends_by_messages(const device& d, const Args& a) {
+  return has_timer(a.deadline) && (!d.limits.rma || d.net->rma_waits_for(a.rank)) &&
+         (!is_ordered(a) || d.net->ordered_puts_follow_messages(a.rank));
+}
+
+/// Bytes of a piece of an ordered put: one piece for the network, or one message, as the rest of a larger one would wait
+/// in the backlog, behind later posts. 0 if the put is not ordered.
+template <class Args>
+size_t largest_ordered_piece(const device& d, const Args& a) {
+  if (!is_ordered(a)) return 0;
+  const size_t largest = largest_rma(d.limits, d.rt.attr.rdv_chunk_size, true);
+  return ends_by_messages(d, a) ? std::min(largest, piece_room(d, false)) : largest;
+}
+
 /// A put or get that is posted in pieces. Pieces that the network refuses for now are posted later, from the list of
 /// deferred work; those of an ordered put from the backlog, so that later posts don't overtake them. Unless start()
 /// returns true it owns itself from then on. `pieces_` counts the outstanding pieces and the thread that posts them;
@@ -92,7 +108,7 @@ class layout_transfer final : public dependent, private deferred_task {
         user_(a.local_comp.p_impl),
         status_(done_status(a, buffer_of(a))),
         signal_(a.remote_comp),
-        largest_(is_ordered(a) ? largest_rma(device_.limits, device_.rt.attr.rdv_chunk_size, true) : 0),
+        largest_(largest_ordered_piece(device_, a)),
         local_(a.layout),
         remote_(a.remote_layout),
         from_(local_.view(), a.size),
@@ -114,10 +130,7 @@ class layout_transfer final : public dependent, private deferred_task {
     if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
     piece_.layout = piece_.remote_layout = nullptr;
     piece_.operation = nullptr;
-    // Each piece ends in time, too, if that depends on the peer. Not those of an ordered put: the rest of an emulated
-    // one would wait behind later posts.
-    if (has_timer(a.deadline) && largest_ == 0 && (!device_.limits.rma || device_.net->rma_waits_for(a.rank)))
-      latest_ = timers::now() + static_cast<int64_t>(a.deadline * 1e9);
+    if (ends_by_messages(device_, a)) latest_ = timers::now() + static_cast<int64_t>(a.deadline * 1e9);
     piece_.deadline = -1;
     piece_.remote_comp = 0;
     piece_.local_comp = comp_t(this);
@@ -168,9 +181,9 @@ class layout_transfer final : public dependent, private deferred_task {
   }
 
  private:
-  status_t post_piece_in_time(Args& a) {
+  status_t post_piece_in_time(Args& a, bool in_turn) {
     a.deadline = static_cast<double>(std::max<int64_t>(latest_ - timers::now(), 0)) / 1e9;
-    return with_name(a, [&] { return post_piece(a, false); });
+    return with_name(a, [&] { return post_piece(a, in_turn); });
   }
   void run_later() {
     device_.lifetime.begin_task();
@@ -199,7 +212,6 @@ class layout_transfer final : public dependent, private deferred_task {
   /// continues. Then this object may be gone, unless `in_turn`: the backlog has called, and keeps the item.
   bool post_pieces(bool in_turn) {
     for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
-      // One piece for the network: the rest of a larger one would wait in the backlog, behind later posts.
       if (largest_ != 0) n = std::min(n, largest_);
       if (ticket_ != nullptr && ticket_->stop()) {
         fail_as(failure::cancelled);
@@ -219,7 +231,7 @@ class layout_transfer final : public dependent, private deferred_task {
       status_t status;
       try {
         Args a = piece_;  // a post may change its arguments
-        status = latest_ == 0 ? post_piece(a, in_turn) : post_piece_in_time(a);
+        status = latest_ == 0 ? post_piece(a, in_turn) : post_piece_in_time(a, in_turn);
       } catch (const peer_failure_error&) {  // misuse is thrown to the caller, by the first piece
         // If it is not known yet whether the peer failed or freed its device, retry: a later poll reports it.
         const failure how = device_.failures.with(status_.rank);

@@ -16,17 +16,17 @@
 
 namespace lci::core {
 
-size_t piece_room(const device& d, const operation* op) {
+size_t piece_room(const device& d, bool shaped) {
   constexpr size_t body = sizeof(uint64_t) * 2;
   constexpr size_t front = sizeof(wire::header) + body;
   // Pieces that need no packet have a power of two of bytes, which divides the usual sizes without a rest.
   const size_t injected = d.limits.max_inject > front ? std::bit_floor(d.limits.max_inject - front) : 0;
   const size_t room = std::max(injected, d.eager_limit - body);
-  return op->shaped ? std::min(room, largest_gathered) : room;
+  return shaped ? std::min(room, largest_gathered) : room;
 }
 
 uint64_t pieces_of(const device& d, const operation* op, uint64_t size) {
-  const size_t room = piece_room(d, op);
+  const size_t room = piece_room(d, op->shaped);
   return (size + room - 1) / room;
 }
 

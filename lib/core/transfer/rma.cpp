@@ -15,7 +15,26 @@
 
 namespace lci::core {
 
-errorcode_t start_rma(device& d, operation* op, bool waits_for_turn) {
+namespace {
+
+/// Sends a put of one message, or returns a retry. In the latter case no peer knows the operation, but the failure of
+/// the target or the end of the device may have found it meanwhile: then it ends by that.
+LCI_COLD errorcode_t send_in_turn(device& d, operation* op) {
+  if (try_advance(d, op)) return errorcode_t::posted;
+  if (!op->has_failed()) op->fail_as(failure::cancelled);
+  const bool closed = op->gate.close();
+  if (!op->gate.leave()) return errorcode_t::posted;
+  if (!closed) {
+    finish_transfer(d, op);
+    return errorcode_t::posted;
+  }
+  op->fail_as(failure::none);
+  return errorcode_t::retry_nomem;
+}
+
+}  // namespace
+
+errorcode_t start_rma(device& d, operation* op, bool waits_for_turn, bool in_turn) {
   if (op->total == 0) return waits_for_turn ? errorcode_t::retry_backlog : errorcode_t::done;
   if (op->by_messages && op->doing() == op_state::get) {
     op->left.store(op->total, std::memory_order_relaxed);
@@ -34,6 +53,7 @@ errorcode_t start_rma(device& d, operation* op, bool waits_for_turn) {
     op->left.store(pieces_of(d, op, op->total), std::memory_order_relaxed);
     const inside_post mark(d);
     open_gate(d, op, awaits_acks, true);
+    if (LCI_UNLIKELY(in_turn)) return send_in_turn(d, op);
     waits_for_turn ? resume_later(d, op) : advance(d, op);
     return errorcode_t::posted;
   }

@@ -66,8 +66,8 @@ bool try_advance(device& d, operation* op) {
   const bool acknowledged = op->doing() == op_state::put && op->by_messages;
   const bool by_messages = acknowledged || (writing && op->transfer == wire::transfer::copy);
   const bool by_imm = writing && op->transfer == wire::transfer::write_imm;
-  const size_t largest =
-      op->shaped || by_messages ? piece_room(d, op) : largest_rma(d.limits, d.rt.attr.rdv_chunk_size, op->in_order);
+  const size_t largest = op->shaped || by_messages ? piece_room(d, op->shaped)
+                                                   : largest_rma(d.limits, d.rt.attr.rdv_chunk_size, op->in_order);
   // A receiver that waits for an immediate or fragments must get one, even for 0 bytes.
   bool first = writing && op->total == 0 && op->transfer != wire::transfer::write;
   while (op->next_offset < op->total || first) {

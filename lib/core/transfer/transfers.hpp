@@ -20,7 +20,9 @@ class device;
 /// Called by the post of a put or get. Returns `done` or `fatal` (the caller still owns the operation), a retry (the
 /// same, and nothing was posted), or `posted`: the operation may have ended already, and what its handler throws leaves
 /// this function. If the network throws, frees the operation and rethrows.
-errorcode_t start_rma(device& d, operation* op, bool waits_for_turn);
+/// `in_turn`: a put as messages has one message, and must not wait behind later posts: if that can't be sent now, the
+/// result is a retry.
+errorcode_t start_rma(device& d, operation* op, bool waits_for_turn, bool in_turn);
 /// Answers an RTS: its data goes to the operation's buffer (a posted receive's, or one allocated for an active
 /// message).
 void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts);
@@ -74,8 +76,8 @@ LCI_COLD bool begin_rest(operation* op);
 
 /// Bytes of a buffer with a layout that are gathered at a time: few enough to stay in the cache until they are sent.
 constexpr size_t largest_gathered = 8192;
-/// Most payload bytes of a message that carries a piece of the operation.
-size_t piece_room(const device& d, const operation* op);
+/// Most payload bytes of a message that carries a piece of an operation. `shaped`: its buffer has a layout.
+size_t piece_room(const device& d, bool shaped);
 /// Number of messages that carry `size` bytes of the operation.
 uint64_t pieces_of(const device& d, const operation* op, uint64_t size);
 /// Sends the next `size` bytes.
