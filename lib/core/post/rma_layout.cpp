@@ -85,8 +85,8 @@ bool ends_by_messages(const device& d, const Args& a) {
          (!is_ordered(a) || d.net->ordered_puts_follow_messages(a.rank));
 }
 
-/// Bytes of a piece of an ordered put: one piece for the network, or one message, as the rest of a larger one would wait
-/// in the backlog, behind later posts. 0 if the put is not ordered.
+/// Bytes of a piece of an ordered put: one piece for the network, or one message, as the rest of a larger one would
+/// wait in the backlog, behind later posts. 0 if the put is not ordered.
 template <class Args>
 size_t largest_ordered_piece(const device& d, const Args& a) {
   if (!is_ordered(a)) return 0;
