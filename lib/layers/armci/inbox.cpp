@@ -126,13 +126,17 @@ void inbox::arrived(int source, const std::byte* bytes, size_t size) noexcept {
       return r->key == head.key && (r->from < 0 || r->from == source);
     });
     if (found == waiting_.end()) {
+      const bool says_broken = (head.key & key_of(0, is_broken)) == key_of(0, is_broken);
+      const auto same = [&](const message& m) { return m.key == head.key; };
+      // One such message is enough. It stays, as later operations of the group need it, too.
+      if (LCI_UNLIKELY(says_broken) && std::any_of(messages_.begin(), messages_.end(), same)) return;
       try {
         insist([&] { messages_.push_back({source, head.key, size, std::make_unique<std::byte[]>(size)}); });
         if (size > 0) std::memcpy(messages_.back().bytes.get(), bytes, size);
       } catch (const std::bad_alloc&) {
         end_job("a message", "no memory is left to store it", 1);
       }
-      if (LCI_LIKELY((head.key & key_of(0, is_broken)) != key_of(0, is_broken))) return;
+      if (LCI_LIKELY(!says_broken)) return;
       any_broken_.store(true, std::memory_order_release);
     } else {
       receiver* const r = *found;
