@@ -207,10 +207,18 @@ bool link::sleep(const std::function<bool()>& ready, double seconds) {
 
 bool link::probe(int rank, bool from_receiver) {
   if (rank == me_) return false;
+  char nothing = 0;
+  auto post = lci::post_am_x(rank, &nothing, 0, lci::COMP_NULL_RETRY, number_of(box::answers))
+                  .device(device_)
+                  .runtime(runtime_);
+  if (from_receiver) post = post.local_comp(lci::COMP_NULL).allow_retry(false);
   try {
-    if (!has_failed(rank)) send(rank, box::answers, new_packet(), from_receiver);
+    // A process that makes no progress may have no room for a further message. It has enough of them then.
+    if (!has_failed(rank)) (void)post();
+  } catch (const lci::peer_failure_error& e) {
+    note_failure(e);
   } catch (const std::exception&) {
-    // It has failed, or there is no memory: the next call tries again.
+    // There is no memory: the next call tries again.
   }
   return has_failed(rank);
 }
