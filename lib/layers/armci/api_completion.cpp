@@ -179,10 +179,12 @@ int armci_notify(int proc) {
     context& c = running("armci_notify");
     check_proc("armci_notify", c, proc);
     const uint32_t number = c.sent_notifications[proc].fetch_add(1, std::memory_order_relaxed) + 1;
-    if (control* const there = c.mem.control_of(proc))
-      there->notified()[c.me()].fetch_add(1, std::memory_order_release);  // R1
-    else
+    if (control* const there = c.mem.control_of(proc)) {
+      there->notified()[c.me()].fetch_add(1, std::memory_order_seq_cst);                // R1, S1
+      if (there->waiting.load(std::memory_order_seq_cst) != 0) c.net.ask(proc, false);  // S1: pairs with S2
+    } else {
       c.far.tell(wire::kind::notify, nullptr, proc);
+    }
     return static_cast<int>(number);
   });
 }
@@ -192,11 +194,16 @@ int armci_notify_wait(int proc, int* pval) {
     context& c = running("armci_notify_wait");
     check_proc("armci_notify_wait", c, proc);
     const uint32_t number = c.awaited_notifications[proc].fetch_add(1, std::memory_order_relaxed) + 1;
-    const std::atomic<uint32_t>& come = c.mem.own_control().notified()[proc];
+    control& own = c.mem.own_control();
+    const std::atomic<uint32_t>& come = own.notified()[proc];
     const auto has_come = [&] {
-      return static_cast<int32_t>(come.load(std::memory_order_acquire) - number) >= 0;  // A1: pairs with R1
+      return static_cast<int32_t>(come.load(std::memory_order_seq_cst) - number) >= 0;  // A1: pairs with R1; S2
     };
-    if (!c.net.wait(proc, has_come)) throw_failed(proc);
+    // Either this thread sees the notification before it sleeps, or the other process sees that it waits (S2, S1).
+    own.waiting.fetch_add(1, std::memory_order_seq_cst);  // S2
+    const bool got = c.net.wait(proc, has_come);
+    own.waiting.fetch_sub(1, std::memory_order_relaxed);
+    if (!got) throw_failed(proc);
     if (pval != nullptr) *pval = static_cast<int>(number);
     return static_cast<int>(come.load(std::memory_order_relaxed));
   });

@@ -207,20 +207,25 @@ bool link::sleep(const std::function<bool()>& ready, double seconds) {
 
 bool link::probe(int rank, bool from_receiver) {
   if (rank == me_) return false;
+  ask(rank, from_receiver);
+  return has_failed(rank);
+}
+
+void link::ask(int rank, bool from_receiver) noexcept {
+  if (rank == me_) return something_happened();
   char nothing = 0;
   auto post = lci::post_am_x(rank, &nothing, 0, lci::COMP_NULL_RETRY, number_of(box::answers))
                   .device(device_)
                   .runtime(runtime_);
   if (from_receiver) post = post.local_comp(lci::COMP_NULL).allow_retry(false);
   try {
-    // A process that makes no progress may have no room for a further message. It has enough of them then.
-    if (!has_failed(rank)) (void)post();
+    // Few tries: a process that makes no progress may have no room for a further message. It has enough of them then.
+    for (int tries = 16; tries > 0 && !has_failed(rank) && post().is_retry(); --tries) progress();
   } catch (const lci::peer_failure_error& e) {
     note_failure(e);
   } catch (const std::exception&) {
     // There is no memory: the next call tries again.
   }
-  return has_failed(rank);
 }
 
 void link::note_failure(const lci::peer_failure_error& e) {

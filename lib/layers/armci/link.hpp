@@ -126,8 +126,10 @@ class link {
     sleep([] { return false; }, 0.002);
   }
   bool has_failed(int rank) const { return failed_[rank].load(std::memory_order_acquire); }
-  /// Returns whether a process that this one may have exchanged nothing with has failed. Sends it something.
+  /// Returns whether a process that this one may have exchanged nothing with has failed. Asks it.
   bool probe(int rank, bool from_receiver);
+  /// Sends a process an empty message, if there is room for it. Wakes threads that wait there.
+  void ask(int rank, bool from_receiver) noexcept;
   /// Called once for each failed rank, in any thread; set before the first message.
   std::function<void(int)> on_failure;
 

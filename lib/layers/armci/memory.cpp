@@ -15,6 +15,7 @@ memory::memory(link& l) : link_(l), views_(std::make_unique<view[]>(static_cast<
   controls_ = in(lci::alloc_symmetric_x(control::size(link_.size())));
   control* const mine = static_cast<control*>(lci::get_mr_base_x(lci::get_symmetric_mr_x(controls_)())());
   mine->locks.prepare();
+  new (&mine->waiting) std::atomic<uint32_t>(0);
   for (int r = 0; r < link_.size(); ++r) new (&mine->notified()[r]) std::atomic<uint32_t>(0);
   in(lci::barrier_x());  // all are prepared
   // Tests play several hosts on one.

@@ -19,6 +19,8 @@ namespace armci_layer {
 /// follow it.
 struct control {
   stripes locks;
+  /// Threads of the owner that wait for notifications, and may sleep.
+  std::atomic<uint32_t> waiting;
   std::atomic<uint32_t>* notified() { return reinterpret_cast<std::atomic<uint32_t>*>(this + 1); }
   static size_t size(int n) { return sizeof(control) + static_cast<size_t>(n) * sizeof(std::atomic<uint32_t>); }
 };

@@ -257,7 +257,7 @@ int remote::wait_for_all(int proc) {
 }
 
 void remote::receive_answer(int source, const std::byte* bytes, size_t size) {
-  if (size == 0) return;  // it was to find out whether this process is alive
+  if (size == 0) return link_.something_happened();  // a question whether this process lives, or a notification
   if (calls_.receive(source, bytes, size)) link_.something_happened();
 }
 
