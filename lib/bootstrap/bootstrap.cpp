@@ -1,5 +1,7 @@
 #include "lib/bootstrap/bootstrap.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -7,12 +9,15 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lci/errors.hpp"
 #include "lib/base/call_watch.hpp"
 #include "lib/base/log.hpp"
+#include "lib/bootstrap/abort_message.hpp"
 #include "lib/bootstrap/environment.hpp"
 #include "lib/bootstrap/kinds.hpp"
 #include "lib/bootstrap/session.hpp"
@@ -115,6 +120,55 @@ std::unique_ptr<bootstrap> create_bootstrap(const std::string& name) {
   return local_kind.create();
 }
 
+/// The process's bootstrap, which is never freed: a program may free its last runtime in a destructor or a function of
+/// atexit() that is called after this library's destructors. By then the session with the launcher has ended.
+class process_wide_bootstrap final : public bootstrap {
+ public:
+  explicit process_wide_bootstrap(std::unique_ptr<bootstrap> of_kind)
+      : of_kind_(std::move(of_kind)),
+        name_(of_kind_->name()),
+        rank_(of_kind_->rank()),
+        size_(of_kind_->size()),
+        job_id_(of_kind_->job_id()) {}
+
+  const char* name() const override { return name_; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::string job_id() const override { return job_id_; }
+  std::optional<host_place> locality() const override {
+    return of_kind_ != nullptr ? of_kind_->locality() : std::nullopt;
+  }
+  void put(const std::string& key, const std::string& value) override { open().put(key, value); }
+  std::string get(const std::string& key, int owner) override { return open().get(key, owner); }
+  std::vector<std::string> get_all(const std::string& prefix) override { return open().get_all(prefix); }
+  void fence() override { open().fence(); }
+  void abort(int code, const std::string& message) override {
+    if (of_kind_ != nullptr) of_kind_->abort(code, message);
+    announce_abort(rank_, code, message);
+    _exit(code);
+  }
+
+  /// Its destructor ends the session with the launcher, except in a forked child, which must not do that.
+  struct end_at_exit {
+    process_wide_bootstrap& of;
+    ~end_at_exit() {
+      if (!watched_for(process_was_forked)) of.of_kind_.reset();
+    }
+  };
+
+ private:
+  bootstrap& open() const {
+    if (of_kind_ != nullptr) return *of_kind_;
+    throw bootstrap_error(
+        "the session with the launcher has ended, as the process is ending; free runtimes before main() returns");
+  }
+
+  std::unique_ptr<bootstrap> of_kind_;
+  const char* name_;
+  int rank_, size_;
+  std::string job_id_;
+};
+
 }  // namespace
 
 const std::vector<const bootstrap_kind*>& bootstrap_kinds() {
@@ -156,13 +210,7 @@ std::vector<std::string> bootstrap::get_all(const std::string& prefix) {
 bootstrap& process_bootstrap(const bootstrap_options& options) {
   static std::mutex mutex;  // threads may create runtimes concurrently
   std::lock_guard guard(mutex);
-  // The destructor, at process exit, ends the session with the launcher. A forked child must not do that.
-  struct process_deleter {
-    void operator()(bootstrap* b) const {
-      if (!watched_for(process_was_forked)) delete b;
-    }
-  };
-  static std::unique_ptr<bootstrap, process_deleter> instance;
+  static process_wide_bootstrap* instance = nullptr;
   std::string name = options.kind;
   if (name.empty()) {
     if (const char* text = env_text(name_variable)) name = text;
@@ -176,7 +224,8 @@ bootstrap& process_bootstrap(const bootstrap_options& options) {
     return *instance;
   }
   timeout = options.timeout >= 0 ? options.timeout : parse_timeout();
-  instance.reset(create_bootstrap(name).release());
+  instance = new process_wide_bootstrap(create_bootstrap(name));
+  static const process_wide_bootstrap::end_at_exit at_exit{*instance};
   return *instance;
 }
 
