@@ -164,7 +164,8 @@ class Consumers(InstalledCase):
                     + "add_executable(shared v1_consumer.c)\ntarget_link_libraries(shared PRIVATE LCI::Shared)\n"
                     + "add_executable(hg v082.c)\ntarget_link_libraries(hg PRIVATE mercury)\n"
                     + "add_executable(v2 consumer.cpp)\ntarget_link_libraries(v2 PRIVATE LCI::lci)\n")
-                self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
+                self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
+                        f"-DCMAKE_PREFIX_PATH={self.root}")
                 self.do("cmake", "--build", folder / "build")
                 self.v1_works(folder / "build" / "v1")
                 self.v1_works(folder / "build" / "shared")
@@ -362,6 +363,30 @@ class Consumers(InstalledCase):
         self.assertIn('"name": "lcirun"', targets)
         for ours in ("conformance", "lci_perf", "irpclib"):
             self.assertNotIn(f'"name": "{ours}"', targets)
+
+    @unittest.skipUnless(os.environ.get("LCI_TESTS_LONG", "0") != "0",
+                         "builds the libraries once more, which takes minutes: with --long")
+    def test_programs_in_c_link_with_static_libraries(self):
+        """The linker of a C program does not add the run-time library of C++."""
+        build = self.folder / "static"
+        env = {name: value for name, value in self.env.items() if name != "PKG_CONFIG_LIBDIR"}
+        self.do("meson", "setup", build, SOURCE, "-Ddefault_library=static", "-Dbuildtype=plain", "-Dtests=false",
+                "-Dpeers=disabled", "-Dofi=disabled", "-Dibv=disabled", env=env)
+        self.do("ninja", "-C", build, "liblci.a",
+                *(f"lib/layers/{folder}/lib{name}.a" for folder, name in (
+                    ("lct", "lct"), ("v1", "lci-v1"), ("na", "na"), ("mercury", "mercury"),
+                    ("mercury_util", "mercury_util"))), env=env, timeout=900)
+        for package, source, check in (("lci-v1", HERE / "v1_consumer.c", self.v1_works),
+                                       ("mercury", SOURCE / "tests/layers/mercury/v082.c", self.do)):
+            with self.subTest(package=package):
+                flags = self.do("pkg-config", "--cflags", "--libs", package,
+                                env=dict(env, PKG_CONFIG_PATH=str(build / "meson-uninstalled"))).split()
+                program = self.folder / f"static_{package}"
+                self.do("gcc", "-std=gnu99", source, *flags, "-o", program, env=env)
+                check(program)
+        for config in ("LCIConfig.cmake", "v1/LCIConfig.cmake"):
+            self.assertRegex((build / "lib/cmake" / config).read_text(),
+                             r'"Threads::Threads;\$\{CMAKE_DL_LIBS\};-l(std)?c\+\+;-lm"')
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_cmake_finds_only_compatible_versions(self):
