@@ -52,6 +52,10 @@ class client {
   /// Writes; `offset` -1 appends. Stores the offset after the written bytes in `*behind`, unless it is null.
   int write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind = nullptr);
 
+  /// On the server's host: a copy of the server's descriptor of a regular file, to map it; `access`: as of open(). The
+  /// caller closes it before it closes the file. None if the server is on another host or does not lend.
+  descriptor to_map(uint64_t handle, int access) { return lent_.to_map(handle, access, staging_); }
+
   /// lseek() with SEEK_DATA or SEEK_HOLE.
   int seek(uint64_t handle, int64_t offset, int whence, int64_t* found);
 

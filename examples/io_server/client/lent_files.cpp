@@ -46,11 +46,11 @@ descriptor copy_of(int64_t process, int64_t fd) {
 
 /// Returns whether the copied descriptor is of the server's file: in a container, the server's number may be that of
 /// another process.
-bool is_same(int fd, const struct statx& expected) {
+bool is_same(int fd, const struct statx& expected, int access) {
   struct stat status {};
   return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == expected.stx_ino &&
          status.st_dev == makedev(expected.stx_dev_major, expected.stx_dev_minor) &&
-         (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+         (fcntl(fd, F_GETFL) & O_ACCMODE) == access;
 }
 
 size_t in_pieces(size_t size, float share) {
@@ -116,16 +116,26 @@ void lent_descriptor::close_all() {
   n_lent.store(0, std::memory_order_relaxed);
 }
 
-std::shared_ptr<lent_descriptor> lent_files::borrow(uint64_t handle) {
-  if (n_lent.load(std::memory_order_relaxed) >= most_lent) return nullptr;
+descriptor lent_files::take_copy(uint64_t handle, int access, bool to_map) {
   request r;
   r.what = op::lend;
   r.handle = handle;
+  r.a = to_map ? 1 : 0;
   struct statx status {};
   const answer a = connection_.call(r, {}, {}, nullptr, &status, sizeof status);
-  if (a.error != 0 || a.size != sizeof status) return nullptr;
+  if (a.error != 0 || a.size != sizeof status) return descriptor();
   descriptor copy = copy_of(a.result, a.second);
-  if (!copy || copy.get() >= end_of_numbers || !is_same(copy.get(), status)) return nullptr;
+  return copy && is_same(copy.get(), status, access) ? std::move(copy) : descriptor();
+}
+
+descriptor lent_files::to_map(uint64_t handle, int access, staging& near) {
+  return near.is_near() ? take_copy(handle, access, true) : descriptor();
+}
+
+std::shared_ptr<lent_descriptor> lent_files::borrow(uint64_t handle) {
+  if (n_lent.load(std::memory_order_relaxed) >= most_lent) return nullptr;
+  descriptor copy = take_copy(handle, O_RDONLY, false);
+  if (!copy || copy.get() >= end_of_numbers) return nullptr;
   return std::make_shared<lent_descriptor>(std::move(copy));
 }
 

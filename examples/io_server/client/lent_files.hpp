@@ -57,6 +57,9 @@ class lent_files {
 
   /// The descriptor of a file. Null if the server is on another host, does not lend, or has the file open for writing.
   std::shared_ptr<lent_descriptor> of(uint64_t handle, staging& near);
+  /// A copy of the server's descriptor of a file that is open for reading, and perhaps writing, to map it. None if the
+  /// server is on another host or does not lend. The caller closes it before the next call for the file.
+  descriptor to_map(uint64_t handle, int access, staging& near);
   /// Must be called before the file is closed: the server gives its number to another file.
   void give_back(uint64_t handle);
 
@@ -64,6 +67,7 @@ class lent_files {
   int read(lent_descriptor& file, uint64_t handle, void* to, size_t size, int64_t offset, size_t* done);
 
  private:
+  descriptor take_copy(uint64_t handle, int access, bool to_map);
   std::shared_ptr<lent_descriptor> borrow(uint64_t handle);
 
   connection& connection_;

@@ -67,10 +67,11 @@ int seek_data(const open_file& file, const request& h, reply& answer) {
 
 /// Tells the client the descriptor, which it may copy with pidfd_getfd() to read the file itself. The kernel allows
 /// that to processes that may also read the server's memory, so lending gives no new right. Refuses files that are open
-/// for writing.
-int lend(const open_file& file, reply& answer) {
+/// for writing, unless the client is about to map one.
+int lend(const open_file& file, const request& h, reply& answer) {
   struct stat status {};
-  if ((file.flags & (O_ACCMODE | O_PATH)) != O_RDONLY) return EPERM;
+  const int access = file.flags & (O_ACCMODE | O_PATH);
+  if (access != O_RDONLY && (h.a == 0 || access != O_RDWR)) return EPERM;
   if (fstat(file.fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return EPERM;
   answer.result = getpid();
   answer.second = file.fd.get();
@@ -100,7 +101,7 @@ int execute_on_file(session& client, const received& r, reply& answer, outgoing&
     case op::list:
       return list(*file, h, answer, out);
     case op::lend:
-      if (const int error = lend(*file, answer)) return error;
+      if (const int error = lend(*file, h, answer)) return error;
       break;
     default:
       break;

@@ -1,4 +1,5 @@
-// mmap() of remote files: reads the file into anonymous memory.
+// mmap() of remote files: shared mappings are of the server's file if that is on this host. Otherwise the file is read
+// into anonymous memory.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,22 +14,35 @@ namespace io_shim {
 
 namespace {
 
-// The mapping is a copy, so it does not reflect later changes of the file; POSIX leaves that unspecified for private
-// mappings. A writable shared mapping is refused, since writes to it would be lost.
-void* map_copy(void* wish, size_t size, int protection, int flags, int fd, off_t offset) {
+/// Maps the file itself. Returns MAP_FAILED if the server is on another host or does not lend its descriptor.
+void* map_shared(void* wish, size_t size, int protection, int flags, int fd, off_t offset) {
+  void* p = MAP_FAILED;
+  const int access = file_of(fd)->flags() & O_ACCMODE;
+  with_file(fd, [&](using_file& f) {
+    const io_server::descriptor file = f.client().to_map(f.handle(), access);
+    if (!file) return ENODEV;
+    p = IO_REAL(mmap)(wish, size, protection, flags, file.get(), offset);
+    return p == MAP_FAILED ? errno : 0;
+  });
+  return p;
+}
+
+// A copy does not reflect later changes of the file; POSIX leaves that unspecified for private mappings. A writable
+// shared mapping that can't be of the file is refused, since writes to it would be lost.
+void* map_remote(void* wish, size_t size, int protection, int flags, int fd, off_t offset) {
   const int kind = flags & MAP_TYPE, access = file_of(fd)->flags() & O_ACCMODE;
   const bool is_shared_writable = kind != MAP_PRIVATE && (protection & PROT_WRITE) != 0;
   if (access == O_WRONLY || (is_shared_writable && access != O_RDWR)) {
     errno = EACCES;
     return MAP_FAILED;
   }
-  if (is_shared_writable) {
-    errno = ENODEV;
-    return MAP_FAILED;
-  }
   if (offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0 || size == 0) {
     errno = EINVAL;
     return MAP_FAILED;
+  }
+  if (kind != MAP_PRIVATE) {
+    void* const shared = map_shared(wish, size, protection, flags, fd, offset);
+    if (shared != MAP_FAILED || is_shared_writable) return shared;
   }
   const int how = (flags & ~(MAP_TYPE | MAP_POPULATE)) | MAP_PRIVATE | MAP_ANONYMOUS;
   void* p = IO_REAL(mmap)(wish, size, PROT_READ | PROT_WRITE, how, -1, 0);
@@ -51,7 +65,7 @@ void* map_copy(void* wish, size_t size, int protection, int flags, int fd, off_t
 using namespace io_shim;
 
 IO_EXPORT void* mmap(void* wish, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
-  if ((flags & MAP_ANONYMOUS) == 0 && is_remote(fd)) return map_copy(wish, size, protection, flags, fd, offset);
+  if ((flags & MAP_ANONYMOUS) == 0 && is_remote(fd)) return map_remote(wish, size, protection, flags, fd, offset);
   return IO_REAL(mmap)(wish, size, protection, flags, fd, offset);
 }
 IO_ALIAS(mmap64, mmap);

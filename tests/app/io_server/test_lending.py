@@ -6,7 +6,7 @@ import subprocess
 import sys
 import unittest
 
-from support import NETWORK, ServedTest
+from support import NETWORK, ServedTest, needs
 
 SIZE = 5_000_011  # neither a multiple of the pieces nor of a page
 
@@ -92,6 +92,50 @@ for line in sys.stdin:
             reader.stdin.flush()
             self.assertEqual(reader.stdout.readline().split(), [b'%d' % size, b'%d' % i])
 
+    def test_shared_mappings_are_of_the_file_or_are_refused(self):
+        out = self.python('''
+import mmap
+f = os.open('/remote/file', os.O_RDWR)
+try:
+    m = mmap.mmap(f, 0)
+except OSError as e:
+    print(e.errno)
+    sys.exit()
+m[1000:1004] = b'here'
+assert os.pread(f, 4, 1000) == b'here'
+os.pwrite(f, b'there', 4_000_000)
+assert m[4_000_000:4_000_005] == b'there'
+def by_mapping():
+    m[5:9] = b'next'
+for write in (lambda: os.write(os.open('/remote/file', os.O_WRONLY), b'begin'), by_mapping):
+    child = os.fork()
+    if child == 0:
+        write()
+        os._exit(0)
+    os.waitpid(child, 0)
+assert m[:9] == b'beginnext'
+m.flush()
+print(len(lent()))
+os.close(f)
+m[9:12] = b"end"''')
+        self.assertEqual(out.split(), ['0' if self.lent else '19'])
+        if self.lent:
+            read = (self.root / 'file').read_bytes()
+            self.assertEqual(read, b'beginnextend' + self.data[12:1000] + b'here' + self.data[1004:4_000_000] +
+                             b'there' + self.data[4_000_005:])
+        # What may be mapped depends on how the file is open, as locally.
+        self.python('''
+import mmap
+for how, protection in ((os.O_RDONLY, mmap.PROT_WRITE), (os.O_WRONLY, mmap.PROT_READ)):
+    try:
+        mmap.mmap(os.open('/remote/file', how), 1000, mmap.MAP_SHARED, protection)
+        print('no error')
+    except OSError as e:
+        assert e.errno == 13, e
+mapped = mmap.mmap(os.open('/remote/file', os.O_RDONLY), 0, prot=mmap.PROT_READ)
+assert mapped[:] == open(sys.argv[1], 'rb').read()
+assert lent() == []''', self.root / 'file')
+
     def test_without_a_free_descriptor_the_server_reads_all(self):
         out = self.python('''
 import resource
@@ -160,6 +204,18 @@ executed = subprocess.run(['ls', '-l', '/proc/self/fd'], close_fds=False, env={}
 print(executed.stdout.count('/root/file'))
 ''')
         self.assertEqual(out.split(), ['True', 'True', 'True', 'True', '0', '0'])
+
+
+    @needs('sqlite3')
+    def test_sqlite_with_write_ahead_logs(self):
+        self.run_remotely('sqlite3', '/remote/db', 'pragma journal_mode=wal; create table t(a);')
+        script = ''.join(f'insert into t values({i});' for i in range(50))
+        writers = [self.start('sqlite3', '-cmd', '.timeout 60000', '/remote/db', script) for _ in range(3)]
+        for writer in writers:
+            self.finish(writer)
+        out = self.run_remotely('sqlite3', '/remote/db',
+                                'pragma journal_mode; pragma integrity_check; select count(*) from t;')
+        self.assertEqual(out.split(), ['wal', 'ok', '150'])
 
 
 @unittest.skipUnless(NETWORK == 'shm', 'the server lends descriptors to clients in shared memory only')
