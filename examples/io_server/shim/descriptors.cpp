@@ -14,6 +14,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "never_destroyed.hpp"
 #include "paths.hpp"
 #include "real.hpp"
 
@@ -41,7 +42,7 @@ static_assert(sizeof(shared_state) <= state_size);
 // but never reads or overwrites the state at the file's begin.
 constexpr off_t out_of_reach = off_t{1} << 40;
 
-uint64_t hash_of_server() { return std::hash<std::string>()(configured().server); }
+uint64_t hash_of_server() { return std::hash<std::string_view>()(configured().server); }
 
 void make_mutex(pthread_mutex_t& m) {
   pthread_mutexattr_t a;
@@ -61,10 +62,7 @@ struct table {
   std::array<std::atomic<uint64_t>, bits / 64> known{};
 };
 
-table& descriptors() {
-  static table& t = *new table;
-  return t;
-}
+table& descriptors() { return never_destroyed<table>(); }
 
 int open_again(const shared_state& s, io_server::client& c, uint64_t* handle) {
   io_server::client::opened file;

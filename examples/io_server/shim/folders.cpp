@@ -15,6 +15,7 @@
 
 #include "calls.hpp"
 #include "folders.hpp"
+#include "never_destroyed.hpp"
 #include "opening.hpp"
 #include "real.hpp"
 
@@ -42,10 +43,7 @@ struct listings {
   std::unordered_set<const void*> all;  // under mutex
 };
 
-listings& open_listings() {
-  static listings& l = *new listings;
-  return l;
-}
+listings& open_listings() { return never_destroyed<listings>(); }
 
 listing* listing_of(const DIR* d) {
   listings& l = open_listings();

@@ -29,7 +29,7 @@ const char* path_of_library(const char* path) noexcept {
     library_path = outer(p.inner()) + "/";  // no file has such a path
     return library_path.c_str();
   } catch (const std::bad_alloc&) {
-    return configured().prefix.c_str();  // a folder, thus no library
+    return configured().prefix.data();  // a folder, thus no library
   }
 }
 

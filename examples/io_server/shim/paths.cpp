@@ -6,9 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string_view>
@@ -17,6 +15,7 @@
 
 #include "descriptors.hpp"
 #include "folders.hpp"
+#include "never_destroyed.hpp"
 #include "real.hpp"
 
 namespace io_shim {
@@ -43,35 +42,6 @@ std::string normal(const std::string& path) {
   return result;
 }
 
-/// Calls the C library's write(), since this library's functions need the settings.
-void warn(const std::string& text) {
-  const std::string line = "liblci_io_shim: " + text + "\n";
-  if (std::getenv("IOD_VERBOSE") != nullptr) (void)!IO_REAL(write)(STDERR_FILENO, line.data(), line.size());
-}
-
-settings read_settings() {
-  settings s;
-  const char* server = std::getenv("IOD_SERVER");
-  const char* prefix = std::getenv("IOD_PREFIX");
-  const char* timeout = std::getenv("IOD_TIMEOUT");
-  if (server != nullptr) s.server = server;
-  s.prefix = normal(prefix != nullptr ? prefix : "/remote");
-  if (s.prefix.empty() || s.prefix[0] != '/') {
-    if (!s.server.empty()) warn("IOD_PREFIX=" + std::string(prefix) + ": must name a folder; no path is remote");
-    s.server.clear();
-  }
-  if (timeout != nullptr && *timeout != '\0') {
-    char* end = nullptr;
-    const double seconds = std::strtod(timeout, &end);
-    if (end != timeout && *end == '\0' && std::isfinite(seconds) && seconds > 0) {
-      s.timeout = seconds;
-    } else if (!s.server.empty()) {
-      warn("IOD_TIMEOUT=" + std::string(timeout) + ": must be a number of seconds above 0; 60 is used");
-    }
-  }
-  return s;
-}
-
 // The working folder. Global state, as it belongs to the process.
 struct working_folder {
   std::mutex mutex;
@@ -79,10 +49,7 @@ struct working_folder {
   std::string inner;  // under mutex
 };
 
-working_folder& cwd() {
-  static working_folder& w = *new working_folder;
-  return w;
-}
+working_folder& cwd() { return never_destroyed<working_folder>(); }
 
 // The working folder of a child of vfork(), which has the memory and the thread-local data of the thread that waits for
 // it.
@@ -95,8 +62,8 @@ thread_local borrowed_folder borrowed_cwd;
 /// Returns whether a path that is relative to a local folder may name a file below the prefix of remote paths, for
 /// example by "..". Usually it cannot.
 bool may_lead_to_prefix(const char* path) {
-  const std::string& prefix = configured().prefix;
-  return std::strstr(path, prefix.c_str() + prefix.rfind('/') + 1) != nullptr;
+  const std::string_view prefix = configured().prefix;
+  return std::strstr(path, prefix.data() + prefix.rfind('/') + 1) != nullptr;
 }
 
 /// The path of a local folder; empty if it is unknown.
@@ -108,12 +75,12 @@ std::string path_of_local(int folder) {
   return size > 0 && path[0] == '/' ? std::string(path, static_cast<size_t>(size)) : "";
 }
 
-bool is_below(const std::string& path, const std::string& prefix) {
+bool is_below(const std::string& path, std::string_view prefix) {
   return path.compare(0, prefix.size(), prefix) == 0 && (path.size() == prefix.size() || path[prefix.size()] == '/');
 }
 
 /// Returns whether a path leaves the prefix by `..`, without regard to symbolic links; it may return to it.
-bool leaves(const std::string& path, const std::string& prefix) {
+bool leaves(const std::string& path, std::string_view prefix) {
   int depth = 0;
   for (size_t at = prefix.size(), end; at < path.size(); at = end + 1) {
     end = std::min(path.find('/', at), path.size());
@@ -165,11 +132,6 @@ int descriptor_in(const char* path, const char** rest) {
 
 }  // namespace
 
-const settings& configured() {
-  static const settings& s = *new settings(read_settings());
-  return s;
-}
-
 place::place(const char* path) noexcept : place(AT_FDCWD, path) {}
 
 place::place(int folder, const char* path) noexcept : given_(path) {
@@ -184,7 +146,7 @@ void place::find(int folder, const char* path) {
   if (path == nullptr || configured().server.empty() || is_inside()) return;
   if (path[0] == '/') {
     // Most paths do not contain the prefix, and need no further work.
-    if (std::strstr(path, configured().prefix.c_str() + 1) != nullptr) resolve(path);
+    if (std::strstr(path, configured().prefix.data() + 1) != nullptr) resolve(path);
     if (!remote_ && (path[1] == 'd' || path[1] == 'p')) resolve_descriptor(path);
     return;
   }
@@ -212,7 +174,7 @@ void place::find(int folder, const char* path) {
 // Paths that stay below the prefix are sent to the server unchanged, since it knows the symbolic links. Paths that
 // leave the prefix by `..` are rewritten, since the system knows neither the prefix nor a working folder below it.
 void place::resolve(const std::string& absolute) {
-  const std::string& prefix = configured().prefix;
+  const std::string_view prefix = configured().prefix;
   const std::string clean = normal(absolute);
   const bool begins_below = is_below(absolute, prefix);
   const bool stays_below = begins_below && !leaves(absolute, prefix);
@@ -295,7 +257,7 @@ void set_remote_cwd(std::optional<std::string> inner) {
 
 std::string outer(const std::string& inner) {
   const std::string clean = normal("/" + inner);
-  return configured().prefix + clean;
+  return std::string(configured().prefix) + clean;
 }
 
 std::string stored_target(const char* target) {
@@ -307,7 +269,7 @@ std::string stored_target(const char* target) {
 
 std::string shown_target(const std::string& stored) {
   if (stored.empty() || stored[0] != '/') return stored;
-  return stored == "/" ? configured().prefix : configured().prefix + stored;
+  return std::string(configured().prefix) + (stored == "/" ? "" : stored);
 }
 
 }  // namespace io_shim

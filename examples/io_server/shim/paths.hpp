@@ -5,6 +5,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "../client/client.hpp"
 
@@ -12,11 +13,11 @@ namespace io_shim {
 
 class remote_file;
 
-/// The configuration from the environment. Constant.
+/// The configuration from the environment. Constant. A 0 byte follows each text.
 struct settings {
-  std::string server;   ///< IOD_SERVER; empty: nothing is remote
-  std::string prefix;   ///< IOD_PREFIX, e.g. /remote
-  double timeout = 60;  ///< IOD_TIMEOUT, seconds
+  std::string_view server;  ///< IOD_SERVER; empty: nothing is remote
+  std::string_view prefix;  ///< IOD_PREFIX, e.g. /remote
+  double timeout = 60;      ///< IOD_TIMEOUT, seconds
 };
 const settings& configured();
 

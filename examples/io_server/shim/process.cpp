@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "descriptors.hpp"
+#include "never_destroyed.hpp"
 #include "paths.hpp"
 #include "real.hpp"
 #include "streams.hpp"
@@ -47,10 +48,7 @@ struct process_state {
   std::atomic<bool> any_of_lci{false};
 };
 
-process_state& process() {
-  static process_state& p = *new process_state;
-  return p;
-}
+process_state& process() { return never_destroyed<process_state>(); }
 
 std::vector<int> open_descriptors() {
   std::vector<int> all;
@@ -170,7 +168,7 @@ io_server::client* current_client() {
       p.was_forked = false;
     }
     p.has_tried = true;
-    c = new io_server::client(configured().server, configured().timeout);
+    c = new io_server::client(std::string(configured().server), configured().timeout);
   } catch (const std::exception& e) {
     p.has_failed = true;
     p.failed = clock::now();

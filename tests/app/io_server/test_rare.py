@@ -8,6 +8,7 @@ from support import PATIENCE, ServedTest, needs
 
 RARER_CALLS = os.environ['IOD_RARER_CALLS']
 REFUSED_CALLS = os.environ['IOD_REFUSED_CALLS']
+OWN_MALLOC = os.environ['IOD_OWN_MALLOC']
 
 REFUSED = '''
 execve EACCES, execve-none ENOENT, execv EACCES, execvp EACCES, execvpe EACCES, execl EACCES, execlp EACCES,
@@ -84,6 +85,10 @@ class Programs(ServedTest):
         self.run_remotely('cp', '/remote/sparse', '/remote/copy')
         self.assert_same_files(self.root / 'sparse', self.root / 'copy')
         self.assertEqual((self.root / 'copy').stat().st_blocks, (self.root / 'sparse').stat().st_blocks)
+
+    def test_a_malloc_of_the_program_may_make_system_calls_when_it_begins(self):
+        self.run_remotely(OWN_MALLOC, '/remote/file')
+        self.assertEqual((self.root / 'file').read_text(), 'word')
 
     @needs('node')
     def test_node_reads_what_it_has_written(self):
