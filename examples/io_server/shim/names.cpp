@@ -38,6 +38,8 @@ int two(op what, const place& p, const place& q, int64_t a) {
   const auto is_empty = [](const place& one) {
     return !one.remote() && one.local() != nullptr && one.local()[0] == '\0';
   };
+  for (const place* one : {&p, &q})
+    if (!one->remote() && one->local() == nullptr) return result_of(EFAULT);
   if (is_empty(p) || is_empty(q)) return result_of(ENOENT);
   if (!p.remote() || !q.remote()) return result_of(EXDEV);
   return with_client([&](io_server::client& c) { return c.call(what, p.at(c), q.at(c), a); });
@@ -46,6 +48,7 @@ int two(op what, const place& p, const place& q, int64_t a) {
 int symlink_any(const char* target, int folder, const char* path) {
   const place p(folder, path);
   if (!p.remote()) return IO_REAL(symlinkat)(target, folder, p.local());
+  if (target == nullptr) return result_of(EFAULT);
   return with_client([&](io_server::client& c) { return c.call(op::symlink, stored_target(target), p.at(c), 0); });
 }
 

@@ -123,6 +123,21 @@ void flags() {
   SHOW(fstatat(AT_FDCWD, "text", &s, bad));
   SHOW(statx(AT_FDCWD, "text", bad, 0, &x));
   SHOW(statx(AT_FDCWD, "text", 0, STATX__RESERVED, &x));
+  // As Rust's library calls it, to learn of its existence.
+  const char* volatile no_path = nullptr;
+  struct statx* volatile no_result = nullptr;
+  SHOW(statx(0, no_path, 0, STATX_BASIC_STATS, no_result));
+  SHOW(fstatat(0, no_path, &s, 0));
+  SHOW(stat(no_path, &s));
+  SHOW(open(no_path, O_RDONLY));
+  SHOW(access(no_path, F_OK));
+  SHOW(readlinkat(AT_FDCWD, no_path, reinterpret_cast<char*>(&x), sizeof x));
+  SHOW(fchownat(AT_FDCWD, no_path, 0, 0, AT_EMPTY_PATH));
+  SHOW(rename(no_path, "text"));
+  SHOW(rename("text", no_path));
+  SHOW(symlink(no_path, "none"));
+  SHOW(symlink("none", no_path));
+  SHOW(chdir(no_path));
   SHOW(faccessat(AT_FDCWD, "text", F_OK, bad));
   SHOW(fchownat(AT_FDCWD, "text", getuid(), getgid(), bad));
   SHOW(utimensat(AT_FDCWD, "text", nullptr, bad));
