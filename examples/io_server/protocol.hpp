@@ -59,7 +59,8 @@ enum class op : uint16_t {
   statfs,     ///< text: path; data: struct statfs
   stage,      ///< data: lci::rmr_t of the session's memory for staged writes
   write_staged,  ///< handle, a: offset, b: size, c: place in that memory, and `group`; results as of `write`
-  lend,          ///< handle, a: whether to map the file, which may be open for reading and writing then. Result: the server's process; `second`: its descriptor of the file; data: struct statx
+  lend,          ///< handle, a: whether to map the file, which may be open for reading and writing then. Result: the
+                 ///< server's process; `second`: its descriptor of the file; data: struct statx
   seek,          ///< handle, a: offset, b: SEEK_DATA or SEEK_HOLE. Result: the offset of the data or the hole
   locate,        ///< handle of a folder; data: its present path without symbolic links. ENOENT: it has been removed.
 };

@@ -1,10 +1,12 @@
 // The settings of the environment. Nothing here takes memory of malloc(), see never_destroyed.hpp.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "never_destroyed.hpp"
 #include "paths.hpp"
