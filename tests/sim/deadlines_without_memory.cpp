@@ -61,7 +61,7 @@ class posting_job {
         try {
           (void)lci::progress_x().runtime(job_[r]).device(devices[r])();
         } catch (const lci::resource_error&) {
-          // for want of memory
+          // There was no memory; a later call goes on.
         }
       }
   }

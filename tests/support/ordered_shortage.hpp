@@ -1,5 +1,5 @@
-// One process of a test orders when allocations of another one fail, through a file that both map: messages would need
-// memory. Of a job that lcirun has started on one host.
+// One process of a test decides when allocations of another one fail. It tells it through a file that both map, as
+// messages would need memory. For jobs that lcirun has started on one host.
 #pragma once
 
 #include <fcntl.h>
@@ -16,9 +16,10 @@
 
 namespace lci_test {
 
+/// Each of the two processes has one object. Both create it with the same name; when both have done so, which a barrier
+/// ensures, both call use().
 class ordered_shortage {
  public:
-  /// Both call it, then meet, then call use().
   explicit ordered_shortage(const char* name)
       : path_("/tmp/lci-" + std::string(name) + "-" + std::to_string(getppid())) {
     const int file = open(path_.c_str(), O_RDWR | O_CREAT, 0600);
@@ -32,19 +33,20 @@ class ordered_shortage {
     close(file);
     board_ = static_cast<board*>(at);
   }
+  /// Removes the name of the file.
   void use() { unlink(path_.c_str()); }
 
-  /// Has allocations of the other process fail, as failing_memory does. Returns when they will.
+  /// Makes allocations of the other process fail from now on, as a failing_memory with these arguments does.
   void begin(long good, long bad) { order(good, bad); }
-  /// Has none fail. Returns how many have failed since begin().
+  /// Lets the other process allocate again. Returns how many of its allocations have failed since begin().
   long end() {
     order(-1, 0);
     return board_->failures;
   }
-  /// Ends obey().
+  /// Ends obey() in the other process.
   void dismiss() { order(-2, 0); }
 
-  /// The other process: obeys, and calls `meanwhile` again and again.
+  /// Executes what the other process orders, and calls `meanwhile` again and again, until the other one calls dismiss().
   template <class F>
   void obey(F meanwhile) {
     std::optional<failing_memory> shortage;
@@ -60,7 +62,7 @@ class ordered_shortage {
   }
 
  private:
-  /// Zero in a new file.
+  /// In the file, which is created full of zeros.
   struct board {
     std::atomic<int> number, done;
     std::atomic<long> good, bad, failures;
@@ -76,11 +78,15 @@ class ordered_shortage {
   board* board_ = nullptr;
 };
 
-/// Calls `once(good)`, during which allocations after the first `good` fail, until it returns that none has failed.
+/// Calls `once(good)` for good = 0, 1, ... until it returns 0. It returns how many allocations have failed in it; all
+/// those after the first `good` are to fail. Ends the test with an error if that takes too long.
 template <class F>
 void sweep_allocations(F once) {
-  for (long good = 0; good < 300; ++good)
+  constexpr long most = 1000;
+  for (long good = 0; good < most; ++good)
     if (once(good) == 0) return;
+  std::fprintf(stderr, "sweep_allocations: an operation makes more than %ld allocations\n", most);
+  std::exit(2);
 }
 
 }  // namespace lci_test

@@ -33,7 +33,7 @@ double local[elements], one = 1;
 struct list {
   std::vector<void*> src, dst;
   armci_giov_t v{};
-  /// Small segments of the local array, and of rank 1's.
+  /// Its segments are some elements of the local array and of rank 1's.
   explicit list(bool to_rank_1) {
     for (int i = 0; i < rows; ++i) {
       src.push_back(local + 2 * i);
@@ -53,7 +53,7 @@ struct operation {
   const char* name;
   std::function<int()> call;
 };
-/// Of rank 0 with rank 1's memory.
+/// The operations that rank 0 does with rank 1's memory.
 std::vector<operation> operations() {
   static list put(true), get(false);
   static armci_hdl_t handle;
@@ -91,7 +91,8 @@ std::vector<operation> operations() {
   };
 }
 
-/// The job ends if rank 0 can't ask for a mutex, or rank 1 can't answer for long.
+/// Allocations fail while rank 0 locks a mutex of rank 1. The job ends if rank 0 can't send its request for long, or
+/// rank 1 its answer.
 void lock() {
   lci_test::sweep_allocations([&](long good) {
     shared->begin(good, 1);

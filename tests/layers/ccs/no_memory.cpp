@@ -149,7 +149,7 @@ void meet() {
   at_both("reduction to all", [] { return CCS_allreduce(local, landing, 1000, CCS_INT32, CCS_SUM); });
 }
 
-/// At both, or at none: who has got CCS_NOMEM has been told so by rank 0, or tells it.
+/// Allocations fail while both ranks allocate symmetric memory. Both get it, or both get the same error.
 void allocate() {
   lci_test::sweep_allocations([](long good) {
     void* at = nullptr;
