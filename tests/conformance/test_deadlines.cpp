@@ -289,19 +289,20 @@ TEST_CASE("puts, gets and sends end at their deadlines although their target mak
 }
 
 TEST_CASE("a receive that has met its message ends at its deadline although its sender makes no progress", "[cancel]") {
+  if (rank_count() == 1) LCI_SKIP("a single rank has no peer");
   on_ranks([](rank_env& env) {
-    constexpr double seconds = 0.05 * lci_test::time_scale, asleep = 20 * seconds;
+    constexpr double seconds = 0.05 * lci_test::time_scale, asleep = 8 * seconds;
     constexpr size_t largest = 8'000'000;
     std::vector<char> buffer(largest);
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     const std::array<size_t, 2> counts = {largest / 4, 2}, strides = {largest / 2};
     const lci::layout_t some = lci::layout_t::strided(counts.data(), strides.data(), 1);
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < lci_test::some_of(12); ++i) {
       const size_t size = i % 2 == 0 ? size_t{100'000} : largest / 2;
       const int rounds = std::array{0, 1, 100}[static_cast<size_t>(i / 4)];  // until the sender stops
       const bool acknowledged = i / 2 % 2 == 0;
       const auto tag = static_cast<lci::tag_t>(i);
-      if (env.rank == 0 && env.size > 1) {
+      if (env.rank == 0) {
         std::ranges::fill(buffer, 's');
         const auto remote = acknowledged ? lci::comp_semantic_t::remote : lci::comp_semantic_t::memory;
         (void)env.post([&] {
@@ -313,7 +314,7 @@ TEST_CASE("a receive that has met its message ends at its deadline although its 
       }
       lci::barrier_x().runtime(env.rt)();  // the request to send has arrived, unless the network delays messages
       for (int k = 0; k < 200 && env.rank == 1; ++k) (void)lci::progress_x().runtime(env.rt)();
-      if (env.rank == 0 && env.size > 1) {
+      if (env.rank == 0) {
         for (int k = 0; k < rounds; ++k) (void)lci::progress_x().runtime(env.rt)();
         std::this_thread::sleep_for(std::chrono::duration<double>(asleep));
         const lci::status_t s = finished(env, sync, errorcode_t::posted);
@@ -327,7 +328,7 @@ TEST_CASE("a receive that has met its message ends at its deadline although its 
                                     .deadline(seconds)
                                     .runtime(env.rt)();
         EXPECT(s.is_done() || s.error == errorcode_t::timed_out);
-        EXPECT(seconds_since(since) < asleep / 2);
+        EXPECT(seconds_since(since) < asleep);
         if (s.is_done()) EXPECT_EQ(static_cast<size_t>(std::ranges::count(buffer, 's')), size);
         std::ranges::fill(buffer, 'x');  // it is the program's again
         drain(env);                      // until the message has come
