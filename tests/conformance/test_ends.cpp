@@ -1,5 +1,4 @@
 // Each operation ends once, whatever happens meanwhile, and leaks nothing.
-#include <chrono>
 #include <stdexcept>
 
 #include "tests/conformance/cancelling.hpp"
@@ -143,64 +142,6 @@ static bool progress_throws(rank_env& env) {
     return true;
   }
   return false;
-}
-
-/// Makes progress until a handler has thrown, for a while at most. (env.until() makes progress itself, too.)
-static bool progress_throws_soon(rank_env& env) {
-  using clock = std::chrono::steady_clock;
-  for (const auto end = clock::now() + std::chrono::seconds(10 * lci_test::time_scale); clock::now() < end;)
-    if (progress_throws(env)) return true;
-  return false;
-}
-
-TEST_CASE("a blocking post that succeeds leaves what a handler throws meanwhile to a later call", "[ends]") {
-  on_ranks([](rank_env& env) {
-    auto thrower = lci::alloc_handler_x(refuses).am_in_place(true).runtime(env.rt)();
-    const auto rcomp = lci::register_rcomp_x(thrower).runtime(env.rt)();
-    EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
-    auto received = lci::alloc_counter_x().runtime(env.rt)();
-    const auto n_received = [&] { return lci::counter_get_x(received).runtime(env.rt)(); };
-    const char byte = 1;
-    char in = 0;
-    const auto receive = [&] { EXPECT(lci::post_recv_x(env.rank, &in, 1, 3, received).runtime(env.rt)().is_posted()); };
-    const auto send = [&] {
-      return lci::post_send_x(env.rank, &byte, 1, 3, lci::COMP_NULL)
-          .comp_semantic(lci::comp_semantic_t::remote)
-          .runtime(env.rt)();
-    };
-    const auto call_thrower = [&] {
-      env.post([&] { return lci::post_am_x(env.rank, &byte, 1, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)(); });
-    };
-    for (int64_t i = 1; i <= 20; ++i) {
-      receive();
-      call_thrower();
-      EXPECT(send().is_done());
-      EXPECT_EQ(n_received(), i);
-      EXPECT(progress_throws_soon(env));
-      EXPECT(!progress_throws(env));
-    }
-    // The next blocking post throws before it posts.
-    call_thrower();
-    bool thrown = false;
-    for (int i = 0; i < 1000 && !thrown; ++i) {
-      const int64_t before = n_received();
-      receive();
-      try {
-        EXPECT(send().is_done());
-        EXPECT_EQ(n_received(), before + 1);
-      } catch (const refusal&) {
-        thrown = true;
-        for (int k = 0; k < 100; ++k) env.progress();
-        EXPECT_EQ(n_received(), before);
-        EXPECT(send().is_done());
-      }
-    }
-    EXPECT(thrown);
-    env.barrier();
-    drain(env);
-    lci::free_comp_x(&received).runtime(env.rt)();
-    lci::free_comp_x(&thrower).runtime(env.rt)();
-  });
 }
 
 TEST_CASE("a handler that throws does not disturb the completion of its message", "[ends]") {
