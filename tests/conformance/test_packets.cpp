@@ -3,6 +3,7 @@
 
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/pattern.hpp"
+#include "tests/conformance/window.hpp"
 
 using namespace conf;
 
