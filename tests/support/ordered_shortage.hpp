@@ -46,7 +46,8 @@ class ordered_shortage {
   /// Ends obey() in the other process.
   void dismiss() { order(-2, 0); }
 
-  /// Executes what the other process orders, and calls `meanwhile` again and again, until the other one calls dismiss().
+  /// Executes what the other process orders, and calls `meanwhile` again and again, until the other one calls
+  /// dismiss().
   template <class F>
   void obey(F meanwhile) {
     std::optional<failing_memory> shortage;
