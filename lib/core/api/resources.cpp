@@ -228,8 +228,8 @@ packet_pool_t alloc_packet_pool(alloc_packet_pool_args& a) {
 
 namespace {
 
-/// The network may still read a packet that is on its way, and the program may return one later. What it holds of the
-/// default pool, which ends with the runtime, is its own affair.
+/// The network may still read a packet that is on its way, and the program may return one later. Packets of the default
+/// pool, which ends with the runtime, may be in use.
 void refuse_packets_in_use(const packet_pool& pool) {
   if (&pool == pool.runtime.p_impl->default_packet_pool.p_impl) return;
   const size_t free = pool.home();

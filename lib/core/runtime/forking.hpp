@@ -12,9 +12,8 @@ class device;
 /// returns sets the bit that call checks read, and closes the direct paths, which skip these checks, of all
 /// devices listed here.
 void list_for_forks(device& d);
-/// To be called before a runtime is allocated, while no lock is held that is held for long: a child that is forked
-/// while another thread allocates the process's first runtime refuses calls, too. It would wait for the locks of that
-/// thread, which it does not have.
+/// Makes a child that is forked while another thread allocates the process's first runtime refuse calls, too: it would
+/// wait for locks of that thread, which it does not have. Called before a runtime is allocated, without these locks.
 void watch_for_forks();
 void unlist_for_forks(device& d) noexcept;
 /// Called in a child that calls restart_after_fork(): removes all devices from the list, since they are the parent's.

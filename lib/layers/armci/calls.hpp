@@ -26,7 +26,7 @@ struct call {
   request_state* states[most_states] = {};  ///< their `pending` is decremented when the call ends
 };
 
-/// Thread-safe. Calls end without a need for memory: whoever waits for one waits until it ends.
+/// Thread-safe. To end a call needs no memory, since a thread may wait for its end.
 class call_table {
  public:
   /// Begins a call to `proc` that ends after `size` bytes of answers, or after one answer if `size` is 0. Increments
@@ -44,7 +44,7 @@ class call_table {
 
  private:
   void end(call& c);
-  /// Ends a call that answers don't find any more. Returns false if the last of them ends it.
+  /// Ends a call that answers don't find any more. Returns false if the thread of the last answer ends it.
   bool end_failed(call& c, int failure);
 
   std::mutex mutex_;

@@ -31,8 +31,8 @@ class error : public std::runtime_error {
 /// Ends a function that has no result.
 [[noreturn, gnu::cold, gnu::noinline]] void misuse(const char* function, const std::string& text) noexcept;
 
-/// What f() returns. If it throws because there is no memory, it is called again, up to lci::memory_tries times in all;
-/// a call that throws must have had no effect.
+/// Returns what f() returns. If f() throws because there is no memory, it is called again, up to lci::memory_tries
+/// times in all. A call of f() that throws must have had no effect.
 template <class F>
 decltype(auto) insist(F&& f) {
   for (int n = 1;; ++n) {
@@ -60,7 +60,7 @@ decltype(auto) insist_for_others(F&& f) {
   }
 }
 
-/// What f() returns, or the code of what it throws.
+/// Returns what f() returns, or the code of what f() throws.
 template <class F>
 int or_code(const char* function, F&& f) noexcept {
   try {
@@ -76,7 +76,7 @@ int or_code(const char* function, F&& f) noexcept {
   return internal_failure;
 }
 
-/// What f() returns; ends the job if it throws.
+/// Returns what f() returns. Ends the job if f() throws.
 template <class F>
 auto or_end(const char* function, F&& f) noexcept {
   try {

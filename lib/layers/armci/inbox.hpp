@@ -54,7 +54,7 @@ class inbox {
     int source = -1;
     std::atomic<bool> filled{false};
   };
-  /// What the other members are told; -1 if nothing.
+  /// Returns the member that has failed according to a message of another one; -1 if no message says so.
   int failed_member(const group& g);
   void tell_of_failure(const group& g, int failed) noexcept;
   /// Fills `mine` by a message that has arrived, or puts it into waiting_.

@@ -219,7 +219,8 @@ void link::ask(int rank, bool from_receiver) noexcept {
                   .runtime(runtime_);
   if (from_receiver) post = post.local_comp(lci::COMP_NULL).allow_retry(false);
   try {
-    // Few tries: a process that makes no progress may have no room for a further message. It has enough of them then.
+    // The tries are few. A process that makes no progress may have no room for a further message; then other messages
+    // wait for it, which wake it as well.
     for (int tries = 16; tries > 0 && !has_failed(rank) && post().is_retry(); --tries) progress();
   } catch (const lci::peer_failure_error& e) {
     note_failure(e);

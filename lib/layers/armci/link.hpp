@@ -115,7 +115,7 @@ class link {
   template <class Ready>
   bool wait_for_any(Ready ready) {
     if (size_ == 1) return wait(-1, ready);  // another thread of this process causes it
-    // While one process lives there is hope, so only the first of those is asked.
+    // A process that is alive may still cause it. So this asks one process after the other until it finds such a one.
     for (int r = 0; r < size_; ++r)
       if (r != me_ && wait(r, ready)) return true;
     return false;
