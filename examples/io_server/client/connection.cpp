@@ -9,8 +9,6 @@ namespace io_server {
 
 namespace {
 
-/// Few packets, since a client has few outstanding messages.
-constexpr size_t packets = 1024;
 /// Seconds that a call polls before it sleeps. Most calls complete within that time, and a wake-up takes as long as a
 /// call.
 constexpr double awake = 0.001;
@@ -23,7 +21,6 @@ connection::connection(const std::string& address, double timeout) : timeout_(ti
   runtime_ = lci::alloc_runtime_x().bootstrap("none").max_peers(4).accept_external_peers(false).name("io client")();
   try {
     device_ = lci::get_default_device_x().runtime(runtime_)();
-    packets_ = lci::get_default_packet_pool_x().runtime(runtime_)();
     server_ = lci::connect_x(address).runtime(runtime_).timeout(timeout)().rank;
     const answer greeted = call(request{});
     if (greeted.error != 0) throw lci::resource_error("the server at " + address + " does not answer as lci_iod does");

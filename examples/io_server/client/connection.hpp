@@ -79,7 +79,6 @@ class connection {
   const double timeout_;
   lci::runtime_t runtime_;
   lci::device_t device_;
-  lci::packet_pool_t packets_;
   int server_ = -1;
   std::atomic<bool> lost_{false};
   std::mutex mutex_;
