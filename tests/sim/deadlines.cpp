@@ -17,7 +17,8 @@ namespace {
 
 namespace net = lci::network;
 
-/// Passes everything to another network, says that puts wait for their target, and counts the puts and gets.
+/// A device that passes all calls to a simulated one, reports that puts wait for their target, and counts puts and
+/// gets.
 class waiting_network final : public net::device {
  public:
   explicit waiting_network(std::unique_ptr<net::device> behind) : behind_(std::move(behind)) {

@@ -106,7 +106,7 @@ class posting_job {
   std::map<kind, std::vector<lci::status_t>>& take_ends() {
     for (lci::status_t s; !(s = lci::cq_pop_x(ends_).runtime(job_[0])()).is_retry();) {
       const auto k = static_cast<kind>(reinterpret_cast<uintptr_t>(s.user_context));
-      // Memory that is not the program's any more must not be written to.
+      // The operation has ended, so the buffer is the program's again, and the library must not change it.
       std::ranges::fill(buffers[k], 'x');
       if (k == kind::receive_allocating && s.is_done()) std::free(s.buffer);
       if (k == kind::receive_allocating && !s.is_done()) CHECK(s.buffer == nullptr);

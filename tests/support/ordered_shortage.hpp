@@ -43,6 +43,18 @@ class ordered_shortage {
     order(-1, 0);
     return board_->failures;
   }
+  /// Calls f() while allocations of the other process fail, or of this one. Returns how many have failed.
+  template <class F>
+  long fail_during(bool at_other, long good, long bad, F f) {
+    if (at_other) {
+      begin(good, bad);
+      f();
+      return end();
+    }
+    const failing_memory shortage(0, good, bad);
+    f();
+    return failing_memory::failures();
+  }
   /// Ends obey() in the other process.
   void dismiss() { order(-2, 0); }
 

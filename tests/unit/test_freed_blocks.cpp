@@ -35,7 +35,7 @@ long faults_of_a_round() {
   return faults() - before;
 }
 
-/// Returns whether a second round, in a process of its own, faults fewer than 16 pages.
+/// Returns whether a second round, in a process of its own, has fewer than 16 page faults.
 bool reuses_pages(size_t threshold) {
   const pid_t child = fork();
   if (child == 0) {

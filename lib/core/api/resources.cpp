@@ -191,7 +191,7 @@ endpoint_t get_default_endpoint(get_default_endpoint_args& a) { return a.device.
 
 namespace {
 
-/// Returns whether receives of the device wait for a message. Looks at all of them, as posts do not count them.
+/// Returns whether receives of the device wait for a message. Looks at each posted receive, since posts keep no count.
 bool has_posted_receives(device& d) {
   bool any = false;
   const auto look = [&](void* entry) {

@@ -95,7 +95,7 @@ void context::allocate(const group& g, void** addresses, armci_size_t bytes) {
       if (const int proc = g.members[i]; parts[i].address != nullptr && !mem.is_near(proc)) try {
           far.known().learn(proc, parts[i].address, parts[i].size, parts[i].key);
         } catch (const std::bad_alloc&) {
-          // Operations with this memory are messages.
+          // Without the key, puts and gets of this memory go by messages, which is slower.
         }
     return;
   }

@@ -37,7 +37,7 @@ class mutexes {
 
   mutexes(link& l, memory& m, remote& r) : link_(l), memory_(m), remote_(r) {}
   /// Makes `spacing` bytes of this process's shared memory a free mutex.
-  static void prepare(void* at) { holding_of(*new (at) word(0)).thread.store(nullptr, std::memory_order_relaxed); }
+  static void prepare(void* at) { new (&holding_of(*new (at) word(0))) holding{}; }
 
   /// `function` is named by errors, which end the job.
   void lock(const char* function, const mutex_set& set, int mutex, int proc);
@@ -70,10 +70,12 @@ class mutexes {
   void lock_slowly(word& w);
   /// In a job of one process: which thread holds a word, and how often it has locked it again. Behind the word.
   struct holding {
-    std::atomic<const void*> thread;  ///< null if the mutex is free
-    int again;                        ///< for the holder only
+    std::atomic<const void*> thread{nullptr};  ///< null if the mutex is free
+    int again = 0;                             ///< for the holder only
   };
-  static holding& holding_of(word& w) { return *reinterpret_cast<holding*>(reinterpret_cast<std::byte*>(&w) + 8); }
+  static holding& holding_of(word& w) {
+    return *reinterpret_cast<holding*>(reinterpret_cast<std::byte*>(&w) + alignof(holding));
+  }
   void lock_alone(word& w);
   void hold_alone(word& w);
   /// Takes the word from its holder, if that has died.

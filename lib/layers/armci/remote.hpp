@@ -123,7 +123,8 @@ class remote {
   const std::unique_ptr<direct_end> direct_end_;
 };
 
-/// Throws what a call's failure means. `proc`: who was asked, or -1.
+/// Throws the error for the failure of a request, with a text that names `proc`, the process that got the request (-1:
+/// not known).
 [[noreturn, gnu::cold]] void throw_failure(int failure, int proc);
 
 }  // namespace armci_layer

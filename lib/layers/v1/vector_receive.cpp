@@ -20,7 +20,7 @@ using namespace v1;
 
 namespace {
 
-/// Returns whether the program has passed LCI_recvv() no buffers, so that the library allocates all.
+/// Returns whether the program has passed no buffers to LCI_recvv(). Then the library allocates them.
 bool has_no_buffers(const LCI_iovec_t& given) {
   return given.lbuffers == nullptr && (given.piggy_back.address == nullptr || given.count != 0);
 }

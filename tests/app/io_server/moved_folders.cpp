@@ -61,7 +61,7 @@ int count(const char* path) {
   return n;
 }
 
-/// As a child and a program that it executes see the working folder.
+/// Shows the working folder as a child process sees it, and the programs that this executes.
 void show_children() {
   std::fflush(stdout);
   SHOW(std::system("cat file; echo; cat ../beside; echo; ls"));
@@ -151,7 +151,7 @@ void removed() {
   SHOW(access("new", F_OK));
   SHOW(fchdir(folder));
   show_paths();
-  // A new folder with the old path is another one.
+  // The descriptor does not lead to a new folder that gets the path of the removed one.
   SHOW(mkdir("../gone", 0755));
   SHOW(make((top + "/gone/new").c_str(), "new"));
   show_content(AT_FDCWD, "new");

@@ -109,17 +109,8 @@ void issue(long bad) {
     for (const bool at_rank_1 : {false, true}) {
       const std::string name = std::string(o.name) + (at_rank_1 ? ", none at its target" : "");
       lci_test::sweep_allocations([&](long good) {
-        long failures = 0;
         int rc = 0;
-        if (at_rank_1) {
-          shared->begin(good, bad);
-          rc = o.call();
-          failures = shared->end();
-        } else {
-          const failing_memory shortage(0, good, bad);
-          rc = o.call();
-          failures = failing_memory::failures();
-        }
+        const long failures = shared->fail_during(at_rank_1, good, bad, [&] { rc = o.call(); });
         EXPECT(rc == 0 || (rc == -6 && failures > 0), name.c_str());
         (void)ARMCI_AllFence();  // may report what this operation has not done
         EXPECT(o.call() == 0, name.c_str());

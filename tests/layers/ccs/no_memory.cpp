@@ -100,17 +100,8 @@ void issue(long bad) {
     for (const bool at_rank_1 : {false, true}) {
       const std::string name = std::string(o.name) + (at_rank_1 ? ", none at its target" : "");
       lci_test::sweep_allocations([&](long good) {
-        long failures = 0;
         int rc = 0;
-        if (at_rank_1) {
-          shared->begin(good, bad);
-          rc = complete(o);
-          failures = shared->end();
-        } else {
-          const failing_memory shortage(0, good, bad);
-          rc = complete(o);
-          failures = failing_memory::failures();
-        }
+        const long failures = shared->fail_during(at_rank_1, good, bad, [&] { rc = complete(o); });
         EXPECT(rc == CCS_SUCCESS || (rc == CCS_NOMEM && failures > 0), name.c_str());
         const int counted = answers + ended;
         EXPECT(CCS_allfence() == CCS_SUCCESS, name.c_str());
