@@ -98,6 +98,8 @@ TEST_CASE("crowd watch: a thread whose last polls had results does not yield") {
   using watch = lci::network::crowd_watch<4096, 16384>;
   bool crowded = false;
   long between_results = 0, without = 0;
+  // The system lets a thread that yields run on while it has had less than its share of the processor.
+  constexpr int most_looks = 20000;  // without yields they take less than a time slice
   REQUIRE(beside_a_thread_that_computes([&] {
     watch w;
     for (const auto start = yield_clock::now(); !crowded && seconds_since(start) < 10;) {
@@ -108,8 +110,10 @@ TEST_CASE("crowd watch: a thread whose last polls had results does not yield") {
     const long before = times_preempted();
     for (int i = 0; i < 100; ++i) w.look(watch::crowded, watch::crowded - 1);
     between_results = times_preempted() - before;
-    for (int i = 0; i < 100; ++i) w.look(watch::crowded, watch::crowded);
-    without = times_preempted() - before - between_results;
+    for (int i = 0; i < most_looks && without < 5; ++i) {
+      w.look(watch::crowded, watch::crowded);
+      if (i % 100 == 0) without = times_preempted() - before - between_results;
+    }
   }));
   REQUIRE(crowded);
   CHECK(between_results <= 1);
