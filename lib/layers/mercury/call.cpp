@@ -126,10 +126,10 @@ hg_return_t call::send(hg_return_t result, size_t payload) {
     if (context != nullptr) sent(HG_SUCCESS);
     return HG_SUCCESS;
   }
-  seal(h, output_.get());
+  const size_t size = seal_response(h, output_.get());
   na_class_t* const na = owner.network->na();
   const na_tag_t tag = tag_ | na::answer_bit;
-  const na_return_t tried = NA_Direct_try(na, output_.get(), sizeof h + payload, source, tag);
+  const na_return_t tried = NA_Direct_try(na, output_.get(), size, source, tag);
   if (tried == NA_TIMEOUT) {
     ref();  // for the send
     owner.operations.fetch_add(1, std::memory_order_relaxed);
@@ -140,8 +140,8 @@ hg_return_t call::send(hg_return_t result, size_t payload) {
     return HG_SUCCESS;
   }
   if (tried != NA_TIMEOUT) return HG_NA_ERROR;
-  if (NA_Direct_queue(na, owner.network->context(), on_sent, this, output_.get(), sizeof h + payload, source, tag,
-                      NA_OP_ID_IGNORE) == NA_SUCCESS)
+  if (NA_Direct_queue(na, owner.network->context(), on_sent, this, output_.get(), size, source, tag, NA_OP_ID_IGNORE) ==
+      NA_SUCCESS)
     return HG_SUCCESS;
   owner.operations.fetch_sub(1, std::memory_order_release);
   unref();

@@ -183,7 +183,7 @@ void request::on_response(na_addr_t source, const void* data, size_t size) {
   const uint64_t awaited = awaited_.load(std::memory_order_acquire);
   if (awaited == 0 || awaited_from_.load(std::memory_order_relaxed) != source) return;
   response_header h;
-  hg_return_t result = size <= owner.largest_response ? open(data, size, h) : HG_PROTOCOL_ERROR;
+  hg_return_t result = size <= owner.largest_response ? open_response(data, size, awaited, h) : HG_PROTOCOL_ERROR;
   if (result == HG_SUCCESS) {
     const bool is_ours = h.cookie == awaited || (h.cookie == 0 && h.result != HG_SUCCESS);
     if (!is_ours) return;  // the answer to an earlier call, which was cancelled

@@ -13,7 +13,7 @@
 
 namespace mercury {
 
-constexpr uint8_t wire_version = 3;
+constexpr uint8_t wire_version = 4;
 constexpr uint32_t request_magic = 0x71524748;   // "HGRq"
 constexpr uint32_t response_magic = 0x73524748;  // "HGRs"
 
@@ -112,6 +112,40 @@ hg_return_t open(const void* message, size_t size, Header& h) {
   if (h.magic != ours.magic || h.version != ours.version) return HG_PROTOCOL_ERROR;
   if (h.payload != size - sizeof h) return HG_PROTOCOL_ERROR;
   return check_of<Header>(message, h.payload) == h.check ? HG_SUCCESS : HG_CHECKSUM_ERROR;
+}
+
+/// A response without a result to a call that has succeeded. With the core's header it takes half a line of a lane in
+/// shared memory, where a response_header would take a whole one. Half of the cookie suffices: a late answer to another
+/// call would have to come from the same connection, 2^32 calls later.
+struct short_response {
+  static uint64_t of(uint64_t cookie) {
+    const auto half = static_cast<uint32_t>(cookie);
+    const uint64_t covered = uint64_t{half} << 32 | (response_magic + wire_version);
+    return uint64_t{message_check_of<sizeof covered>(check_start, &covered)} << 32 | half;
+  }
+};
+
+/// Writes the header in front of a payload that is in the buffer already. Returns the size of the message.
+inline size_t seal_response(const response_header& h, void* message) {
+  if (h.payload == 0 && h.result == HG_SUCCESS && h.flags == 0) {
+    const uint64_t whole = short_response::of(h.cookie);
+    std::memcpy(message, &whole, sizeof whole);
+    return sizeof whole;
+  }
+  seal(h, message);
+  return sizeof h + h.payload;
+}
+
+/// open() for a response to a call with the cookie `awaited`, or to an earlier one; then h.cookie differs from
+/// `awaited`.
+inline hg_return_t open_response(const void* message, size_t size, uint64_t awaited, response_header& h) {
+  uint64_t whole;
+  if (size != sizeof whole) return open(message, size, h);
+  std::memcpy(&whole, message, sizeof whole);
+  const auto half = static_cast<uint32_t>(whole);
+  if (whole != short_response::of(half)) return HG_CHECKSUM_ERROR;
+  h.cookie = half == static_cast<uint32_t>(awaited) ? awaited : ~awaited;
+  return HG_SUCCESS;
 }
 
 }  // namespace mercury

@@ -142,8 +142,7 @@ void incoming::send(hg_return_t code, uint8_t flags, size_t payload) {
   h.result = code;
   h.payload = static_cast<uint16_t>(payload);
   h.cookie = cookie_;
-  mercury::seal(h, output_.get());
-  const size_t size = sizeof h + payload;
+  const size_t size = mercury::seal_response(h, output_.get());
   const na_tag_t tag = tag_ | na::answer_bit;
   if (LCI_LIKELY(NA_Direct_try(owner.na(), output_.get(), size, source, tag) != NA_TIMEOUT)) return;
   ref();  // for the send

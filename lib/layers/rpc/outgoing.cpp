@@ -193,7 +193,8 @@ void outgoing::on_response(na_addr_t source, const void* data, size_t size) {
   const uint64_t awaited = awaited_.load(std::memory_order_acquire);
   if (awaited == 0 || awaited_from_.load(std::memory_order_relaxed) != source) return;
   response_header h;
-  const hg_return_t opened = size <= owner.largest_response ? mercury::open(data, size, h) : HG_PROTOCOL_ERROR;
+  const hg_return_t opened =
+      size <= owner.largest_response ? mercury::open_response(data, size, awaited, h) : HG_PROTOCOL_ERROR;
   if (LCI_UNLIKELY(opened != HG_SUCCESS)) {
     take(awaited, opened == HG_CHECKSUM_ERROR ? outcome::checksum : outcome::damaged);
     return;

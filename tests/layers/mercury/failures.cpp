@@ -16,6 +16,15 @@ constexpr const char* url = "tcp";
 constexpr size_t largest = 4096;
 constexpr size_t response_header_size = 24;
 
+/// Calls the function "null" of the server `times` times. Prints the code of each call.
+int call_null_often(const std::string& name, int times) {
+  const hg h(url);
+  const na_addr_t server = h.find(name);
+  for (int i = 0; i < times; ++i) say(HG_Error_to_string(h.call(server, h.ids.null, nullptr, nullptr)));
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
+  return 0;
+}
+
 /// Calls the function "open" of the server `times` times. Prints the code of each call, and if its result is right.
 int open_often(const std::string& name, int times) {
   const hg h(url);
@@ -60,27 +69,33 @@ void damaged_messages() {
   REQUIRE(result_in(answer_to(std::string(largest + 1, 'x'))) == HG_PROTOCOL_ERROR);
   REQUIRE(result_in(answer_to(request.bytes)) == HG_SUCCESS);
 
-  process client({"open", net.own_name(), std::to_string(2 * response.size() + 1)});
-  for (size_t i = 0; i <= 2 * response.size(); ++i) {
-    const captured c = between.next(false);
-    const std::string whole = answer_to(c.bytes);
-    std::string changed = whole;
-    const size_t at = i / 2;
-    const bool is_whole = at == response.size(), is_cut = i % 2 == 1;
-    if (is_cut)
-      changed.resize(at);
-    else if (!is_whole)
-      changed[at] = static_cast<char>(changed[at] ^ 1 << at % 8);
-    // Answers to other calls, or with unknown tags, have no effect.
-    between.send(c.source, 0x7fffffff, whole);
-    between.send(c.source, c.tag | na::answer_bit, changed);
-    const std::string code = client.line();
-    if (is_whole) REQUIRE(code == "HG_SUCCESS");
-    if (!is_whole) REQUIRE(code == "HG_PROTOCOL_ERROR" || code == "HG_CHECKSUM_ERROR");
-    // A second answer, after the call has ended. The client exits after its last call, so that one gets no such answer.
-    if (i < 2 * response.size()) between.send(c.source, c.tag | na::answer_bit, whole);
-  }
-  REQUIRE(client.wait() == 0);
+  const auto damage_answers_to = [&](const char* function, size_t size) {
+    process client({function, net.own_name(), std::to_string(2 * size + 1)});
+    for (size_t i = 0; i <= 2 * size; ++i) {
+      const captured c = between.next(false);
+      const std::string whole = answer_to(c.bytes);
+      REQUIRE(whole.size() == size);
+      std::string changed = whole;
+      const size_t at = i / 2;
+      const bool is_whole = at == size, is_cut = i % 2 == 1;
+      if (is_cut)
+        changed.resize(at);
+      else if (!is_whole)
+        changed[at] = static_cast<char>(changed[at] ^ 1 << at % 8);
+      // Answers to other calls, or with unknown tags, have no effect.
+      between.send(c.source, 0x7fffffff, whole);
+      between.send(c.source, c.tag | na::answer_bit, changed);
+      const std::string code = client.line();
+      if (is_whole) REQUIRE(code == "HG_SUCCESS");
+      if (!is_whole) REQUIRE(code == "HG_PROTOCOL_ERROR" || code == "HG_CHECKSUM_ERROR");
+      // A second answer, after the call has ended. The client exits after its last call, so that one gets no such
+      // answer.
+      if (i < 2 * size) between.send(c.source, c.tag | na::answer_bit, whole);
+    }
+    REQUIRE(client.wait() == 0);
+  };
+  damage_answers_to("open", response.size());
+  damage_answers_to("null", sizeof(uint64_t));  // answers without results are shorter than their header
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(net.c, server_address));
   REQUIRE(process({"end", name}).wait() == 0);
   REQUIRE(server.wait() == 0);
@@ -279,6 +294,7 @@ int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   if (role == "serve") return serve_at(url);
   if (role == "open") return open_often(argv[2], std::atoi(argv[3]));
+  if (role == "null") return call_null_often(argv[2], std::atoi(argv[3]));
   if (role == "much") return call_with_much_memory(argv[2]);
   if (role == "call") return call(argv[2]);
   if (role == "end") return end_server(argv[2], url);
