@@ -1,56 +1,18 @@
 // Networks over which puts stay outstanding until their target polls: the core knows of an operation's deadline in
 // time to send its data as messages.
 #include <catch2/catch.hpp>
-#include <functional>
-#include <memory>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "lci.hpp"
-#include "lib/core/device/device.hpp"
-#include "lib/core/wire/wire.hpp"
-#include "network/fabric.hpp"
 #include "tests/sim/sim_runtime.hpp"
+#include "tests/sim/waiting_network.hpp"
 
-namespace {
-
-namespace net = lci::network;
-
-/// A device that passes all calls to a simulated one, reports that puts wait for their target, and counts puts and
-/// gets.
-class waiting_network final : public net::device {
- public:
-  explicit waiting_network(std::unique_ptr<net::device> behind) : behind_(std::move(behind)) {
-    limits_ = behind_->get_limits();
-  }
-  bool rma_waits_for(int) const override { return true; }
-  lci::errorcode_t post(const net::net_op& op) override {
-    if (op.kind != net::verb::send) ++accesses;
-    const lci::errorcode_t result = behind_->post(op);
-    if (op.kind == net::verb::send && result != lci::errorcode_t::retry && after_send) std::exchange(after_send, {})();
-    return result;
-  }
-  int poll(net::event_sink& sink, int max_events) override { return behind_->poll(sink, max_events); }
-  net::registration register_memory(void* base, size_t size) override { return behind_->register_memory(base, size); }
-  void deregister_memory(const net::registration& reg) override { behind_->deregister_memory(reg); }
-  void wait(int64_t timeout_us) override { behind_->wait(timeout_us); }
-  bool flushed() override { return behind_->flushed(); }
-
-  int accesses = 0;
-  std::function<void()> after_send;  // called once
-
- private:
-  const std::unique_ptr<net::device> behind_;
-};
-
-}  // namespace
+using sim_test::waiting_network;
 
 TEST_CASE("a send goes by messages if another thread handles its answer before the post arms its deadline") {
   auto rt = sim_test::over_sim();
-  auto& device = *lci::get_default_device_x().runtime(rt)().p_impl;
-  auto* const network = new waiting_network(std::move(device.net));
-  device.net.reset(network);
+  auto* const network = waiting_network::before(lci::get_default_device_x().runtime(rt)());
   const std::vector<char> out(100'000, 'x');
   std::vector<char> in(out.size());
   auto sync = lci::alloc_sync_x().threshold(2).runtime(rt)();
@@ -65,6 +27,56 @@ TEST_CASE("a send goes by messages if another thread handles its answer before t
   CHECK(network->after_send == nullptr);
   CHECK(in == out);
   CHECK(network->accesses == 0);
+  lci::free_comp_x(&sync).runtime(rt)();
+  lci::free_runtime(&rt);
+}
+
+TEST_CASE("an ordered put that would overtake messages is made from a copy if it has a deadline") {
+  auto rt = sim_test::over_sim();
+  auto device = lci::alloc_device_x().close_timeout(0.01).runtime(rt)();
+  auto* const network = waiting_network::before(device);
+  std::vector<char> target(100'000, 't'), source(target.size());
+  auto mr = lci::register_memory_x(target.data(), target.size()).device(device).runtime(rt)();
+  const auto rmr = lci::get_rmr_x(mr).runtime(rt)();
+  auto sync = lci::alloc_sync_x().runtime(rt)();
+  const auto put = [&](double seconds) {
+    source.assign(source.size(), 's');
+    return lci::post_put_x(0, source.data(), source.size(), sync, 0, rmr)
+        .ordered(true)
+        .deadline(seconds)
+        .device(device)
+        .allow_done(false)
+        .allow_retry(false)
+        .runtime(rt)();
+  };
+  lci::status_t end;
+  REQUIRE(put(3600).is_posted());
+  lci::sync_wait_x(sync, &end).device(device).runtime(rt)();
+  CHECK(end.is_done());
+  CHECK(end.buffer == source.data());
+  CHECK(target == source);
+
+  target.assign(target.size(), 't');
+  network->silent = true;
+  REQUIRE(put(0).is_posted());
+  lci::sync_wait_x(sync, &end).device(device).runtime(rt)();
+  CHECK(end.error == lci::errorcode_t::timed_out);
+  CHECK(end.buffer == source.data());
+  const std::vector<char> posted = source;
+  source.assign(source.size(), 'x');  // it is the program's again
+  network->silent = false;
+  lci::wait_drained_x().device(device).runtime(rt)();
+  CHECK(target == posted);
+
+  // The device ends while the network has the copy.
+  network->silent = true;
+  REQUIRE(put(3600).is_posted());
+  CHECK(network->accesses >= 3);
+  lci::free_device_x(&device).runtime(rt)();
+  REQUIRE(lci::sync_test_x(sync, &end).runtime(rt)());
+  CHECK(end.error == lci::errorcode_t::cancelled);
+  CHECK(end.buffer == source.data());
+  lci::deregister_memory_x(&mr).runtime(rt)();
   lci::free_comp_x(&sync).runtime(rt)();
   lci::free_runtime(&rt);
 }

@@ -1,6 +1,7 @@
 #include "lib/core/device/device.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "lib/base/check.hpp"
 #include "lib/base/log.hpp"
@@ -147,6 +148,7 @@ device::~device() {
       op->status.buffer = nullptr;
       op->status.size = 0;
     }
+    if (op->copied) free_payload(*this, std::exchange(op->status.buffer, ticket_of(op).buffer()), op->allocator);
     comp_impl_t* const waits = op->named ? ticket_of(op).retire() : op->comp;
     // Objects of raw operations end with the device, as do the statuses that they would queue.
     const bool ends_too = dependents.contains(waits) || (of_raw != nullptr && of_raw->owns(waits));

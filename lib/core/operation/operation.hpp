@@ -93,6 +93,7 @@ struct alignas(cache_line) operation {
   bool allocates : 1 = false;    // posted receive: has no buffer before it matches a message
   bool in_order : 1 = false;     // put: pieces are posted with net_op::ordered
   bool by_messages : 1 = false;  // put, get: emulated, not posted to the network as such
+  bool copied : 1 = false;       // put, named: status.buffer is a copy of the program's data, freed at the end
   bool split : 1 = false;   // rendezvous, sender: the receiver reads a part, and may ask for it as fragments instead
   bool shaped : 1 = false;  // status.buffer has a layout, `shape`: peers can't read or write it directly
   union {
@@ -100,7 +101,7 @@ struct alignas(cache_line) operation {
     allocator_base_t* allocator;     // else: of status.buffer, if `allocated`; null: the runtime's
   };
   packet* carrier = nullptr;  // buffer-copy send: returned to its pool afterwards
-  network::registration reg;  // of status.buffer
+  network::registration reg;              // of status.buffer
   // third cache line: transfers
   alignas(cache_line) uint32_t peer_operation = 0;  // the peer's handle
   rcomp_t remote_comp = 0;
@@ -241,7 +242,7 @@ class operation_table {
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
     op->named = op->in_window = op->timed = op->in_order = op->shaped = op->allocates = op->split = op->by_messages =
-        false;
+        op->copied = false;
     op->carrier = nullptr;
     op->reg = {};
     op->fail_as(failure::none);

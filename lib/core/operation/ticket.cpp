@@ -44,6 +44,7 @@ void ticket::signal(status_t status) {
       status.error = cancelled_as_;
       status.size = 0;
     }
+    if (status_.buffer != nullptr) status.buffer = status_.buffer;  // a put may have been made from a copy
     end();
   }
   pool_->put(this);

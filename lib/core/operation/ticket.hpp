@@ -68,6 +68,7 @@ class ticket final : public comp_impl_t {
   bool has_deadline();
 
   comp_impl_t* behind() const { return behind_; }  // the user's object; valid while the operation is alive
+  void* buffer() const { return status_.buffer; }  // the user's; likewise
 
   // --- the post ---
 

@@ -87,10 +87,11 @@ LCI_COLD ticket& name_operation(device& d, operation* op, const Args& a) {
 template <class Args>
 void register_buffer(device& d, operation* op, const Args& a) {
   try {
-    op->reg = d.registrations.acquire(buffer_of(a), a.size);
+    op->reg = d.registrations.acquire(op->status.buffer, a.size);
     op->registered = true;
   } catch (...) {
     if (op->named) ticket_of(op).retire();
+    if (op->copied) op->allocator->deallocate(op->status.buffer);
     d.rt.operations.release(op);
     throw;
   }

@@ -1,11 +1,14 @@
 // Posts whose buffers have a layout.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "generated/core_operations.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/core/device/device.hpp"
 #include "lib/core/operation/operation.hpp"
+#include "lib/core/operation/ticket.hpp"
 
 namespace lci::core {
 
@@ -22,6 +25,16 @@ status_t post_recv_pieces(post_recv_args& a);
 
 inline bool is_ordered(const post_put_args& a) { return a.ordered; }
 inline bool is_ordered(const post_get_args&) { return false; }
+
+/// How a put or get ends at its deadline although its target makes no progress: as the network carries it out, by
+/// messages, or as a put of a copy of the data. The last one is for ordered puts that would overtake messages.
+enum class way_in_time : uint8_t { usual, by_messages, from_copy };
+template <class Args>
+way_in_time way_to_end_in_time(const device& d, const Args& a) {
+  if (!has_timer(a.deadline) || !d.net->rma_waits_for(a.rank)) return way_in_time::usual;
+  return is_ordered(a) && !d.net->ordered_puts_follow_messages(a.rank) ? way_in_time::from_copy
+                                                                       : way_in_time::by_messages;
+}
 
 /// One piece of a put or get. Not observed: observers see the whole operation.
 status_t post_put_piece(post_put_args& a);

@@ -1,4 +1,7 @@
 // Posting puts and gets. Their target's side is in rma.cpp.
+#include <new>
+
+#include "lib/base/copy_bytes.hpp"
 #include "lib/core/device/in_progress.hpp"
 #include "lib/core/post/begin_post.hpp"
 #include "lib/core/post/direct.hpp"
@@ -15,12 +18,20 @@ void signal_target(device& d, const Args& a) {
   send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
 }
 
-/// Returns whether a put or get has a deadline, and the network can't end it without the peer: then it is sent as
-/// messages, unless later ordered puts could overtake these.
-template <class Args>
-bool ends_in_time_by_messages(const device& d, const Args& a) {
-  return LCI_UNLIKELY(a.operation != nullptr) && has_timer(a.deadline) && d.net->rma_waits_for(a.rank) &&
-         (!is_ordered(a) || d.net->ordered_puts_follow_messages(a.rank));
+/// The network puts a copy of the data, so the program gets its buffer back at the deadline. Without memory for the
+/// copy, releases the operation and throws.
+LCI_COLD void copy_source(device& d, operation* op) {
+  void* const copy = g_allocator_default.allocate(op->status.size);
+  if (copy == nullptr) {
+    ticket_of(op).retire();
+    d.rt.operations.release(op);
+    throw std::bad_alloc();
+  }
+  copy_bytes(copy, op->status.buffer, op->status.size);
+  op->status.buffer = copy;
+  op->allocator = &g_allocator_default;
+  op->copied = op->in_place = true;
+  op->reg = {};
 }
 
 LCI_COLD void reject_ordered() {
@@ -40,7 +51,12 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what, bool in_
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, a);
+  way_in_time in_time = way_in_time::usual;
+  if (LCI_UNLIKELY(a.operation != nullptr)) {
+    name_operation(d, op, a);
+    if (a.size > 0) in_time = way_to_end_in_time(d, a);
+    if (in_time == way_in_time::from_copy) copy_source(d, op);
+  }
   op->become(state);
   op->total = a.size;
   op->next_offset = 0;
@@ -53,7 +69,8 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what, bool in_
   d.count_in(op);
   // An ordered put must not overtake what waits, which may be another one.
   const bool waits_for_turn = LCI_UNLIKELY(others_wait && is_ordered(a));
-  op->by_messages = a.size > 0 && (!d.limits.rma || ends_in_time_by_messages(d, a));
+  op->by_messages = a.size > 0 && (!d.limits.rma || in_time == way_in_time::by_messages);
+  if (LCI_UNLIKELY(op->copied)) ticket_of(op).release(d);
   const errorcode_t result = start_rma(d, op, waits_for_turn, in_turn);
   switch (result) {
     case errorcode_t::posted:

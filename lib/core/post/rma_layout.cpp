@@ -78,20 +78,20 @@ size_t post_many(device& d, int rank, void* base, const rmr_t& rmr, uint64_t dis
   return sum;
 }
 
-/// Returns whether the pieces of a put or get must go as messages to end at its deadline whatever the peer does.
+/// Returns whether the pieces of a put or get have deadlines of their own.
 template <class Args>
-bool ends_by_messages(const device& d, const Args& a) {
-  return has_timer(a.deadline) && (!d.limits.rma || d.net->rma_waits_for(a.rank)) &&
-         (!is_ordered(a) || d.net->ordered_puts_follow_messages(a.rank));
+bool has_pieces_in_time(const device& d, const Args& a) {
+  return has_timer(a.deadline) && (!d.limits.rma || way_to_end_in_time(d, a) != way_in_time::usual);
 }
 
 /// Bytes of a piece of an ordered put: one piece for the network, or one message, as the rest of a larger one would
-/// wait in the backlog, behind later posts. 0 if the put is not ordered.
+/// wait in the backlog, behind later posts. With a deadline the piece may be copied, so it is small, too. 0 if the put
+/// is not ordered.
 template <class Args>
 size_t largest_ordered_piece(const device& d, const Args& a) {
   if (!is_ordered(a)) return 0;
   const size_t largest = largest_rma(d.limits, d.rt.attr.rdv_chunk_size, true);
-  return ends_by_messages(d, a) ? std::min(largest, piece_room(d, false)) : largest;
+  return has_pieces_in_time(d, a) ? std::min(largest, piece_room(d, false)) : largest;
 }
 
 /// A put or get that is posted in pieces. Pieces that the network refuses for now are posted later, from the list of
@@ -130,7 +130,7 @@ class layout_transfer final : public dependent, private deferred_task {
     if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
     piece_.layout = piece_.remote_layout = nullptr;
     piece_.operation = nullptr;
-    if (ends_by_messages(device_, a)) latest_ = timers::now() + static_cast<int64_t>(a.deadline * 1e9);
+    if (has_pieces_in_time(device_, a)) latest_ = timers::now() + static_cast<int64_t>(a.deadline * 1e9);
     piece_.deadline = -1;
     piece_.remote_comp = 0;
     piece_.local_comp = comp_t(this);

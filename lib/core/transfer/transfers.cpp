@@ -187,6 +187,7 @@ void forget_operation(device& d, operation* op) {
   if (op->named) ticket_of(op).retire();
   if (op->shaped) op->shape.reset();
   if (op->registered) d.registrations.release(op->reg);
+  if (op->copied) free_payload(d, op->status.buffer, op->allocator);
   if (op->counted) d.flushes.end(op->status.rank, op->parity);
   d.rt.operations.release(op);
   d.pending.fetch_sub(1, std::memory_order_release);
@@ -284,7 +285,7 @@ void complete_operation(device& d, operation* op) {
   } catch (...) {
     if (keeps_status) {
       // The status was not stored, so the message is not delivered: free its payload and report no_memory.
-      after.buffer = payload;
+      if (payload != nullptr) after.buffer = payload;
       if (after.answer == 0) after.answer = wire::no_memory;
     }
     throw;
