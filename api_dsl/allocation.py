@@ -113,8 +113,8 @@ OPERATIONS = (
        "Registers a pool's memory with a device, so that the device can send its packets.",
        (_pool, _device), (a.runtime_on_demand,), source="4.1.2", group="Packet pool"),
     Op("deregister_packet_pool", "void",
-       "Undoes register_packet_pool. The device must have sent all packets of the pool: see wait_drained. The pool that "
-       "a device was allocated with stays registered.",
+       "Undoes register_packet_pool. Refused, where the network needs the registration, while packets of the pool are on "
+       "their way: see wait_drained. The pool that a device was allocated with stays registered.",
        (_pool, _device), (a.runtime_on_demand,), source="4.1.2", group="Packet pool"),
     Op("get_upacket", "void*",
        "Takes a packet from a pool, to assemble a message in it and send it without a copy. A post that returns done "

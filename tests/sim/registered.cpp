@@ -7,6 +7,7 @@
 #include "lib/core/device/device.hpp"
 #include "network/sim/world.hpp"
 #include "tests/sim/sim_runtime.hpp"
+#include "tests/sim/waiting_network.hpp"
 
 namespace {
 
@@ -65,5 +66,34 @@ TEST_CASE("a range that was registered with a device ends with the device") {
   CHECK(second.p_impl->ranges.find(rmr.opaque_rkey, address, memory.size(), true) == nullptr);
   lci::deregister_memory_x(&mr).runtime(rt)();
   lci::free_device_x(&second).runtime(rt)();
+  lci::free_runtime(&rt);
+}
+
+TEST_CASE("a packet pool stays registered while the network reads its packets") {
+  auto rt = sim_test::over_sim();
+  auto device = lci::get_default_device_x().runtime(rt)();
+  auto* const network = sim_test::waiting_network::before(device);
+  auto pool = lci::alloc_packet_pool_x().packet_size(4096).npackets(64).runtime(rt)();
+  lci::register_packet_pool_x(pool, device).runtime(rt)();
+  std::vector<char> buffer(3000);
+  network->silent = true;
+  for (int i = 0; i < 20; ++i)  // the network completes some of them at once
+    REQUIRE(lci::post_send_x(0, buffer.data(), buffer.size(), 1, lci::COMP_NULL_RETRY)
+                .packet_pool(pool)
+                .allow_retry(false)
+                .runtime(rt)()
+                .is_done());
+  CHECK_THROWS_AS(lci::deregister_packet_pool_x(pool, device).runtime(rt)(), lci::invalid_argument_error);
+  // The device can send its packets by the other registration.
+  lci::register_packet_pool_x(pool, device).runtime(rt)();
+  lci::deregister_packet_pool_x(pool, device).runtime(rt)();
+  network->silent = false;
+  lci::wait_drained_x().device(device).runtime(rt)();
+  void* const held = lci::get_upacket_x().packet_pool(pool).runtime(rt)();
+  lci::deregister_packet_pool_x(pool, device).runtime(rt)();
+  lci::put_upacket_x(held).runtime(rt)();
+  lci::free_packet_pool_x(&pool).runtime(rt)();
+  for (int i = 0; i < 20; ++i)
+    REQUIRE(lci::post_recv_x(0, buffer.data(), buffer.size(), 1, lci::COMP_NULL).runtime(rt)().is_done());
   lci::free_runtime(&rt);
 }

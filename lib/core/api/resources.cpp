@@ -16,6 +16,7 @@
 #include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/net_context.hpp"
 #include "lib/core/device/progress_backoff.hpp"
+#include "lib/core/device/sending.hpp"
 #include "network/open.hpp"
 
 namespace lci::core {
@@ -262,7 +263,15 @@ void register_packet_pool(register_packet_pool_args& a) {
   d.supply.add(*a.packet_pool.p_impl, *d.net);
 }
 
-void deregister_packet_pool(deregister_packet_pool_args& a) { a.device.p_impl->supply.remove(*a.packet_pool.p_impl); }
+void deregister_packet_pool(deregister_packet_pool_args& a) {
+  device& d = *a.device.p_impl;
+  const packet_pool& pool = *a.packet_pool.p_impl;
+  // The network reads their memory by the registration.
+  if (d.supply.is_only_registration(pool) && is_sending(d, pool))
+    throw_invalid("deregister_packet_pool", "packet_pool", "one with packets on their way", "one without",
+                  "call wait_drained() on the device first");
+  d.supply.remove(*a.packet_pool.p_impl);
+}
 
 namespace {
 

@@ -156,7 +156,7 @@ device::~device() {
       op->status.error = errorcode_t::cancelled;
       lifetime.note({waits, op->status});
     }
-    if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
+    if (packet* const p = op->carried()) p->pool->put(p);
     if (op->allocated && op->status.buffer != nullptr) free_payload(*this, op->status.buffer, op->allocator);
     if (op->ordered) delete op->comp;
     rt.operations.release(op);

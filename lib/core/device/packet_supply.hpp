@@ -56,6 +56,8 @@ class packet_supply {
   void add(packet_pool& pool, network::device& net);
   /// Throws for the own pool, and for one that is not registered.
   void remove(packet_pool& pool);
+  /// Returns whether the network reads the pool's packets by the registration that remove() would end.
+  bool is_only_registration(const packet_pool& pool) const { return need_keys_ && !pools_.contain_several(pool); }
   /// The local key of the pool's memory. Throws if the pool is not registered with the device.
   uint64_t lkey_of(const packet_pool& pool) const { return LCI_LIKELY(!need_keys_) ? 0 : find_lkey(pool); }
 

@@ -42,7 +42,7 @@ errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* 
     op->pieces.store(1, std::memory_order_relaxed);
     d.pending.fetch_add(1, std::memory_order_relaxed);
   }
-  op->carrier = p;
+  op->carry(p);
   network::net_op request;
   request.peer = peer;
   request.n_segments = 1;
@@ -54,11 +54,19 @@ errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* 
     end_piece(d, op);
     return errorcode_t::done;
   }
-  op->carrier = nullptr;
+  op->carry(nullptr);
   if (completes != nullptr) return result;
   d.pending.fetch_sub(1, std::memory_order_relaxed);
   d.rt.operations.release(op);
   return result;
+}
+
+bool is_sending(device& d, const packet_pool& pool) {
+  bool any = false;
+  d.rt.operations.for_each_of(&d, [&](const operation* op, op_state state) {
+    any = any || (state == op_state::send && pool.contains(op->carried()));
+  });
+  return any;
 }
 
 // --- the backlog ---
@@ -215,7 +223,8 @@ bool try_inject(device& d, int peer, const void* message, size_t size) {
 }  // namespace
 
 bool send_or_queue(device& d, int peer, const void* message, size_t size) {
-  if (LCI_LIKELY(d.backlog.empty() && size <= d.limits.max_inject && try_inject(d, peer, message, size))) return true;
+  if (LCI_LIKELY(d.backlog.empty() && size <= d.limits.max_inject && try_inject(d, peer, message, size)))
+    return true;
   for (int n = 0; n < memory_tries; ++n) {
     if (n > 0) await_memory();
     try {

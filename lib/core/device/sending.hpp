@@ -13,12 +13,16 @@
 namespace lci::core {
 
 class device;
+class packet_pool;
 
 /// Sends through a packet, for messages too large to inject. Unless it returns `done`, nothing was sent, and the caller
 /// still owns the packet. Throws invalid_argument_error, with the same effect, if the network needs registered memory
 /// and the packet's pool is not registered with the device.
 /// `completes`, if given: an operation in state `send` with one piece; it completes when the packet has been sent.
 errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* completes = nullptr);
+
+/// Returns whether a packet of this pool, which the device has sent, is still on its way. Looks at all operations.
+LCI_COLD bool is_sending(device& d, const packet_pool& pool);
 
 // --- the backlog ---
 

@@ -74,6 +74,10 @@ class registered_pools {
     }
     return false;
   }
+  bool contain_several(const packet_pool& pool) const {
+    std::lock_guard guard(mutex_);
+    return std::count_if(pools_.begin(), pools_.end(), [&](const auto& p) { return p.is_of(pool); }) > 1;
+  }
   void clear() { pools_.clear(); }
 
  private:

@@ -100,7 +100,7 @@ struct alignas(cache_line) operation {
     operation* next_free = nullptr;  // idle: in a free list
     allocator_base_t* allocator;     // else: of status.buffer, if `allocated`; null: the runtime's
   };
-  packet* carrier = nullptr;  // buffer-copy send: returned to its pool afterwards
+  std::atomic<packet*> carrier{nullptr};  // buffer-copy send: returned to its pool afterwards; see is_sending()
   network::registration reg;              // of status.buffer
   // third cache line: transfers
   alignas(cache_line) uint32_t peer_operation = 0;  // the peer's handle
@@ -115,6 +115,8 @@ struct alignas(cache_line) operation {
   uint32_t began = 0;                  // if `timed`: when
   std::unique_ptr<kept_layout> shape;  // if `shaped`; an old one is freed when the next replaces it
 
+  void carry(packet* p) { carrier.store(p, std::memory_order_relaxed); }
+  packet* carried() const { return carrier.load(std::memory_order_relaxed); }
   bool has_failed() const { return failed.load(std::memory_order_relaxed) != failure::none; }
   void fail_as(failure how) { failed.store(how, std::memory_order_relaxed); }
   op_state doing() const { return state.load(std::memory_order_relaxed); }
@@ -243,7 +245,7 @@ class operation_table {
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
     op->named = op->in_window = op->timed = op->in_order = op->shaped = op->allocates = op->split = op->by_messages =
         op->copied = false;
-    op->carrier = nullptr;
+    op->carry(nullptr);
     op->reg = {};
     op->fail_as(failure::none);
     op->gate.reuse(op->handle() + (1u << index_bits));

@@ -157,7 +157,7 @@ wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool ack
   op->next_offset = 0;
   if constexpr (requires { a.layout; })
     if (LCI_UNLIKELY(has_layout(a.layout))) give_shape(d.rt.operations, op, *a.layout);
-  if (!op->shaped && a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
+  if (!op->shaped && a.packet_pool.p_impl->owns(a.local_buffer)) op->carry(packet::of(buffer_of(a)));
   if (d.limits.rma && op->reg.rkey == 0 && !op->shaped) register_buffer(d, op, a);
   wire::rts_body rts{a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->shaped ? 0 : op->reg.rkey,
                      op->handle() | (acked ? wire::wants_ack : 0)};

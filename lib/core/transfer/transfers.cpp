@@ -230,7 +230,7 @@ void end_uses(device& owner, operation* op) {
   else if (op->doing() == op_state::reading)
     owner.ways.ended_untimed(op->status.rank, way::read);
   if (op->registered) owner.registrations.release(op->reg);
-  if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
+  if (packet* const p = op->carried()) p->pool->put(p);
   if (op->shaped) op->shape.reset();
 }
 
