@@ -25,7 +25,7 @@ errorcode = Enum(
         V("retry_lock", "Another thread holds the resource."),
         V("retry_nopacket", "The packet pool is empty."),
         V("retry_nomem", "The network's send queue is full."),
-        V("retry_backlog", "Earlier requests of the device, to any peer, wait in its backlog, or the window of the "
+        V("retry_backlog", "Earlier requests to the same peer wait in the device's backlog, or the window of the "
                            "stream is full."),
         V("retry_max", "Boundary marker, never returned."),
         V("fatal", "Of an outstanding operation: its peer has failed, or refuses the request. Posts throw instead."),

@@ -25,6 +25,7 @@ class waiting_network final : public lci::network::device {
   }
   bool rma_waits_for(int) const override { return true; }
   lci::errorcode_t post(const lci::network::net_op& op) override {
+    if (op.peer == refused) return lci::errorcode_t::retry_nomem;
     if (op.kind != lci::network::verb::send) ++accesses;
     const lci::errorcode_t result = behind_->post(op);
     if (op.kind == lci::network::verb::send && result != lci::errorcode_t::retry && after_send)
@@ -42,6 +43,7 @@ class waiting_network final : public lci::network::device {
   bool flushed() override { return behind_->flushed(); }
 
   bool silent = false;  // reports nothing
+  int refused = -1;     // takes nothing for this peer
   int accesses = 0;
   std::function<void()> after_send;  // called once
 

@@ -159,7 +159,7 @@ void enqueue(device& d, backlog::item item) {
     try {
       return d.backlog.push(std::move(item));  // without memory the item stays here
     } catch (const std::bad_alloc&) {
-      if ((!keeps_its_turn(item) || d.backlog.empty()) && submit(d, item)) return;
+      if ((!keeps_its_turn(item) || !d.backlog.holds_back(item.peer)) && submit(d, item)) return;
     }
   }
   log_out_of_memory(item.peer);
@@ -167,7 +167,7 @@ void enqueue(device& d, backlog::item item) {
 }
 
 void submit_or_enqueue(device& d, backlog::item item) {
-  if (!d.backlog.empty() || !submit(d, item)) enqueue(d, std::move(item));
+  if (d.backlog.holds_back(item.peer) || !submit(d, item)) enqueue(d, std::move(item));
 }
 
 void end_unsent(device& d, backlog::item& item, failure how) {
@@ -223,7 +223,7 @@ bool try_inject(device& d, int peer, const void* message, size_t size) {
 }  // namespace
 
 bool send_or_queue(device& d, int peer, const void* message, size_t size) {
-  if (LCI_LIKELY(d.backlog.empty() && size <= d.limits.max_inject && try_inject(d, peer, message, size)))
+  if (LCI_LIKELY(!d.backlog.holds_back(peer) && size <= d.limits.max_inject && try_inject(d, peer, message, size)))
     return true;
   for (int n = 0; n < memory_tries; ++n) {
     if (n > 0) await_memory();

@@ -38,8 +38,7 @@ void enqueue(device& d, backlog::item item);
 void submit_or_enqueue(device& d, backlog::item item);
 /// Ends the operation of an item that will not be sent.
 LCI_COLD void end_unsent(device& d, backlog::item& item, failure how);
-/// Ends the requests in the backlog to a peer that has failed or ended, because posts to other peers queue
-/// behind them. `thrown`: the first exception of a handler.
+/// Ends the requests in the backlog to a peer that has failed or ended. `thrown`: the first exception of a handler.
 LCI_COLD void end_queued(device& d, int peer, std::exception_ptr& thrown);
 
 // --- the library's own messages ---

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/operation/dependent.hpp"
 #include "lib/core/operation/operation.hpp"
@@ -49,6 +50,9 @@ class backlog {
   backlog(std::atomic<uint8_t>& flags, uint8_t bit) : flags_(flags), bit_(bit) {}
 
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
+
+  /// Returns whether something waits for `peer`: later requests to it must queue behind that.
+  bool holds_back(int peer) { return LCI_UNLIKELY(!empty()) && has(peer); }
 
   /// Throws std::bad_alloc without memory; the caller then still owns the item.
   void push(item&& i) {
@@ -113,6 +117,10 @@ class backlog {
   }
 
  private:
+  LCI_COLD bool has(int peer) {
+    std::lock_guard guard(lock_);
+    return queues_.count(peer) != 0;
+  }
   template <class F>
   bool drain_one(int peer, F& submit) {
     item i = take(peer);

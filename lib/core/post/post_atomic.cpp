@@ -74,7 +74,7 @@ status_t apply_here(device& d, const post_atomic_args& a, void* at) {
 LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   const bool retry_allowed = may_retry(a);
   if (!retry_allowed) await_room(d, a);
-  if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
+  if (d.backlog.holds_back(a.rank) && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait("post_atomic", d, a);
   operation* op = d.rt.operations.allocate_blank();
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);

@@ -101,7 +101,7 @@ template <class Args>
 errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
   class packet_pool& pool = *a.packet_pool.p_impl;
   const bool user_packet = pool.owns(a.local_buffer);
-  if (!d.backlog.empty()) return errorcode_t::retry_backlog;
+  if (d.backlog.holds_back(a.rank)) return errorcode_t::retry_backlog;
   errorcode_t result;
   if (a.size < d.inject_end || a.size > d.eager_limit) {
     result = d.inject(a.rank, wire::pack(head), a.local_buffer, a.size);

@@ -46,7 +46,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what, bool in_
   check_common(what, d, a);
   check_remote(what, d, a.rmr, a.remote_disp, a.size);
   const bool retry_allowed = may_retry(a);
-  const bool others_wait = LCI_UNLIKELY(!d.backlog.empty()) && !in_turn;
+  const bool others_wait = d.backlog.holds_back(a.rank) && !in_turn;
   if (LCI_UNLIKELY(others_wait) && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);

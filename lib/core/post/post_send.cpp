@@ -23,7 +23,7 @@ template <class Args>
 status_t send_tracked(device& d, Args& a, const wire::header& head, const char* what) {
   const bool retry_allowed = may_retry(a);
   if (!retry_allowed) await_room(d, a);
-  const bool at_once = d.backlog.empty();
+  const bool at_once = !d.backlog.holds_back(a.rank);
   if (!at_once && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   backlog::item item = copy_of(a, head);
@@ -54,7 +54,7 @@ template <class Args>
 status_t send_acked(device& d, Args& a, const wire::header& head, const char* what) {
   const bool retry_allowed = may_retry(a);
   if (!retry_allowed) await_room(d, a);
-  const bool at_once = d.backlog.empty();
+  const bool at_once = !d.backlog.holds_back(a.rank);
   if (!at_once && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   backlog::item item = room_for(a, sizeof(wire::framed<wire::ack_body>));
@@ -111,7 +111,7 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   check_packet(what, a);
   const bool retry_allowed = may_retry(a);
   if (!retry_allowed) await_room(d, a);
-  if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
+  if (d.backlog.holds_back(a.rank) && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);

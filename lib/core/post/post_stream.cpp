@@ -89,7 +89,7 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
   } else {
     std::lock_guard guard(out.lock);
     out.catch_up();
-    if (!out.has_room() || !d.backlog.empty()) return errorcode_t::retry_backlog;
+    if (!out.has_room() || d.backlog.holds_back(a.rank)) return errorcode_t::retry_backlog;
   }
   blocking_guard wait("post_am", d, a);
   // Allocates all memory before the operation and the sequence number, which would have to be undone.

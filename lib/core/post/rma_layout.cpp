@@ -144,7 +144,7 @@ class layout_transfer final : public dependent, private deferred_task {
 
   /// Returns true if the transfer has ended: then the caller still owns it. Otherwise it ends and deletes itself.
   bool start() {
-    if (LCI_UNLIKELY(largest_ != 0 && !device_.backlog.empty())) return wait_for_turn();
+    if (LCI_UNLIKELY(largest_ != 0 && device_.backlog.holds_back(status_.rank))) return wait_for_turn();
     if (!post_pieces(false) || !release_piece()) return false;
     if (LCI_LIKELY(!is_late_.load(std::memory_order_relaxed))) return true;
     // The deadline of a piece has passed within the post. This is no failure that a post throws, so progress() ends it.
@@ -303,7 +303,7 @@ class layout_transfer final : public dependent, private deferred_task {
 /// Returns the number of bytes transferred.
 template <class Args>
 size_t post_at_once(device& d, const Args& a) {
-  if (is_ordered(a) && !d.backlog.empty()) return 0;
+  if (is_ordered(a) && d.backlog.holds_back(a.rank)) return 0;
   constexpr layout_t whole;
   layout_cursor from(a.layout != nullptr ? *a.layout : whole, a.size),
       to(a.remote_layout != nullptr ? *a.remote_layout : whole, a.size);
@@ -319,7 +319,7 @@ size_t post_at_once(device& d, const Args& a) {
 template <class Args>
 status_t post_pieces(const char* what, device& d, Args& a) {
   const bool retry_allowed = may_retry(a);
-  if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
+  if (d.backlog.holds_back(a.rank) && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   const size_t moved = post_at_once(d, a);
   if (LCI_LIKELY(moved == a.size && moved > 0)) {

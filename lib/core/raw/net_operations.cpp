@@ -77,7 +77,7 @@ error_t answer(raw_network& raw, net_opcode_t opcode, const status_t& status) {
 /// ownership of a user's packet.
 template <class Args>
 errorcode_t send_copy(device& d, const Args& a) {
-  if (!d.backlog.empty()) return errorcode_t::retry_backlog;
+  if (d.backlog.holds_back(a.rank)) return errorcode_t::retry_backlog;
   if (LCI_UNLIKELY(d.sends_pause(a.rank))) return errorcode_t::retry_nomem;
   const auto head =
       wire::pack(wire::kind::send, static_cast<uint8_t>(matching_policy_t::none), wire::raw_engine, 0, a.imm_data);
@@ -142,7 +142,7 @@ class copied_put final : public comp_impl_t {
 
 /// A put for which the network copies the source, without a completion.
 errorcode_t inject_put(device& d, const post_put_args& put) {
-  if (!d.backlog.empty()) return errorcode_t::retry_backlog;
+  if (d.backlog.holds_back(put.rank)) return errorcode_t::retry_backlog;
   network::net_op op;
   op.kind = network::verb::put;
   op.inject = true;

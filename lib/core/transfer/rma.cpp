@@ -79,7 +79,7 @@ errorcode_t start_rma(device& d, operation* op, bool waits_for_turn, bool in_tur
 void send_signal(device& d, int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size) {
   const wire::signal_body body{address, size};
   const network::message_head head = wire::pack(wire::kind::signal, 0, 0, comp, tag);
-  if (LCI_LIKELY(d.backlog.empty() && sizeof body < d.inject_end) &&
+  if (LCI_LIKELY(!d.backlog.holds_back(peer) && sizeof body < d.inject_end) &&
       LCI_LIKELY(d.inject(peer, head, &body, sizeof body) == errorcode_t::done))
     return;
   send_or_queue(d, peer, wire::framed<wire::signal_body>{wire::unpack(head), body});
