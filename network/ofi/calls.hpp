@@ -45,6 +45,7 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
 
 template <class F>
 errorcode_t device::begin(const net_op& op, request::kind what, F call) {
+  if (what != request::kind::control && !takes_share(op.peer)) return errorcode_t::retry_nomem;
   struct attempted {  // the call may fail to allocate memory
     device& of;
     request& r;
@@ -56,24 +57,23 @@ errorcode_t device::begin(const net_op& op, request::kind what, F call) {
   it.r.what = what;
   it.r.context = op.context;
   it.r.peer = op.peer;
-  under_way_.fetch_add(1, std::memory_order_relaxed);
+  count_begin(it.r);
   it.result = send_to(op.peer, errorcode_t::posted, [&](fi_addr_t to) { return call(it.r, to); });
   return it.result;
 }
 
 template <class F>
 errorcode_t device::begin_copied(request& r, F call) {
+  if (!takes_share(r.peer)) return errorcode_t::retry_nomem;
   struct counted {  // also if the call throws
     device& of;
+    request& r;
     errorcode_t result;
     ~counted() {
-      if (LCI_LIKELY(result == errorcode_t::posted)) return;
-      of.under_way_.fetch_sub(1, std::memory_order_release);
-      of.copies_under_way_.fetch_sub(1, std::memory_order_relaxed);
+      if (LCI_UNLIKELY(result != errorcode_t::posted)) of.count_end(r);
     }
-  } it{*this, errorcode_t::fatal};
-  under_way_.fetch_add(1, std::memory_order_relaxed);
-  copies_under_way_.fetch_add(1, std::memory_order_relaxed);
+  } it{*this, r, errorcode_t::fatal};
+  count_begin(r);
   it.result = send_to(r.peer, errorcode_t::posted, call);
   return it.result;
 }

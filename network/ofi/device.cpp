@@ -20,7 +20,14 @@ void device::end(request& r) {
   r.what == request::kind::copy ? copies_.give(r) : requests_.give(r);
 }
 
+void device::count_begin(const request& r) {
+  under_way_.fetch_add(1, std::memory_order_relaxed);
+  peers_[static_cast<size_t>(r.peer)].under_way.fetch_add(1, std::memory_order_relaxed);
+  if (r.what == request::kind::copy) copies_under_way_.fetch_add(1, std::memory_order_relaxed);
+}
+
 void device::count_end(const request& r) {
+  peers_[static_cast<size_t>(r.peer)].under_way.fetch_sub(1, std::memory_order_relaxed);
   under_way_.fetch_sub(1, std::memory_order_release);
   if (r.what == request::kind::copy) copies_under_way_.fetch_sub(1, std::memory_order_relaxed);
 }

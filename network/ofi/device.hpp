@@ -61,6 +61,7 @@ class device final : public remote_device, public bundling_device {
     std::atomic<bool> close_acknowledged{false};
     std::atomic<bool> suspected{false};  // see suspect_unreachable(): nothing is sent meanwhile
     std::atomic<bool> reported{false};   // the core knows that it is gone
+    std::atomic<int> under_way{0};       // of the device's requests, those to it
     outbox out;
     suspicion why_suspected;
   };
@@ -105,7 +106,20 @@ class device final : public remote_device, public bundling_device {
   template <class F>
   errorcode_t begin_copied(request& r, F call);
   void end(request& r);
+  void count_begin(const request& r);
   void count_end(const request& r);
+  /// Returns whether the peer may have one more request. All peers share the provider's queue, and one that makes no
+  /// progress keeps what it has: it gets at most three times of what is left for the others.
+  bool has_share(int rank) const {
+    const int64_t left = queue_size_ - under_way_.load(std::memory_order_relaxed);
+    return LCI_LIKELY(peers_[static_cast<size_t>(rank)].under_way.load(std::memory_order_relaxed) < 3 * left);
+  }
+  /// has_share(), or reads completions, as after a call for which the provider has no space.
+  bool takes_share(int rank) {
+    if (LCI_LIKELY(!is_shared_ || has_share(rank))) return true;
+    read_on();
+    return false;
+  }
   /// From the pool of the core's operations. Reserves what reporting its failure needs.
   request& take_request();
   /// Announces this device to a peer that will not notice our puts and gets, so that it sends us a close notification.
@@ -234,6 +248,8 @@ class device final : public remote_device, public bundling_device {
 
   waiting_list<int> bundles_;             // peers for which messages may wait
   std::atomic<int> copies_under_way_{0};  // accepted by the provider and not completed
+  int64_t queue_size_ = 0;                // the provider's: requests that can be under way
+  bool is_shared_ = false;                // the queue, between several peers
 
   // Lists of deferred_.
   deferred_events::list<completion> unhandled_;  // read by a post, or a handler threw before these were handled

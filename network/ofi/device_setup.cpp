@@ -66,6 +66,8 @@ void device::open_endpoint(const device_attr_t& attr) {
   if (info_ == nullptr) throw resource_error("ofi: fi_dupinfo: out of memory");
   fi_info& info = *info_;
   info.tx_attr->size = std::min(info.tx_attr->size, attr.net_max_sends);
+  queue_size_ = static_cast<int64_t>(info.tx_attr->size);
+  is_shared_ = context_.size() > 2;
   info.rx_attr->size = std::min(info.rx_attr->size, attr.net_max_recvs);
   const auto settings = library::settings();
   endpoint_parts parts =

@@ -226,3 +226,52 @@ TEST_CASE("posts that forbid retry make progress instead of queueing messages wi
       },
       with_small_backlog);
 }
+
+TEST_CASE("a rank that makes no progress does not keep messages from others", "[flow]") {
+  if (rank_count() < 3) LCI_SKIP("two ranks have no others");
+  const size_t size = GENERATE(size_t{100}, size_t{4000}, size_t{100'000});
+  on_ranks([=](rank_env& env) {
+    window w(env, 10'000);
+    const auto key = w.of(1);
+    inbox box(env, inbox_kind::counter, 30);
+    const auto sink = env.all_gather(box.rcomp());
+    lci::barrier_x().runtime(env.rt)();  // some networks connect ranks that poll only
+    env.barrier();
+    if (env.rank == 0) {
+      const std::vector<char> out(100'000, 'x');
+      auto sync = lci::alloc_sync_x().runtime(env.rt)();
+      auto ends = lci::alloc_counter_x().runtime(env.rt)();
+      int64_t posted = 0;
+      // Until the network, or the backlog, takes nothing more for the rank that is at rest.
+      const auto begin = rank_env::now();
+      for (int refused = 0; refused < 1000 && rank_env::now() < begin + 1;) {
+        const bool puts = size == 4000 && posted % 2 == 1;
+        const auto s = puts ? lci::post_put_x(1, out.data(), size, ends, 0, key).runtime(env.rt)()
+                            : lci::post_am_x(1, out.data(), size, ends, sink[1]).runtime(env.rt)();
+        posted += s.is_posted();
+        refused = s.is_retry() ? refused + 1 : 0;
+        if (s.is_retry()) env.progress();
+      }
+      for (int i = 0; i < 30; ++i) {
+        const auto s = env.post([&] {
+          return lci::post_am_x(2, out.data(),
+                                i % 3 == 0   ? out.size()
+                                : i % 3 == 1 ? 4000
+                                             : 8,
+                                sync, sink[2])
+              .comp_semantic(lci::comp_semantic_t::remote)
+              .runtime(env.rt)();
+        });
+        EXPECT(finished(env, sync, s).is_done());
+      }
+      env.barrier_at_rest();
+      env.until("the others to end", [&] { return lci::counter_get_x(ends).runtime(env.rt)() == posted; });
+      lci::free_comp_x(&ends).runtime(env.rt)();
+      lci::free_comp_x(&sync).runtime(env.rt)();
+    } else {
+      if (env.rank == 2) (void)box.collect();
+      env.barrier_at_rest();
+    }
+    env.barrier();
+  });
+}
