@@ -205,6 +205,7 @@ class device final : public remote_device, public bundling_device {
   std::string label() const override { return provider_.name(); }
   void on_gone(int rank, bool failed) override;
   bool has_sent_all() override;
+  bool has_unsent(int rank) override;
   bool close_to(int rank) override;
   void check_own() override;
   bool prepare_to_sleep(sleep_set& events) override;

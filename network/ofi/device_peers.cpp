@@ -103,6 +103,13 @@ bool device::has_sent_all() {
   return !bundles_.any() && under_way_.load(std::memory_order_acquire) == 0;
 }
 
+bool device::has_unsent(int rank) {
+  peer& p = peers_[static_cast<size_t>(rank)];
+  if (is_out_of_reach(rank)) return false;
+  std::lock_guard guard(p.out.lock);
+  return p.out.ready != nullptr || p.out.filling != nullptr || p.under_way.load(std::memory_order_relaxed) > 0;
+}
+
 bool device::close_to(int rank) {
   peer& p = peers_[static_cast<size_t>(rank)];
   // A peer that has ended has read all messages or does not want to.

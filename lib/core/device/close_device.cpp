@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <set>
@@ -21,6 +22,7 @@
 #include "lib/core/device/gates.hpp"
 #include "lib/core/device/sending.hpp"
 #include "lib/core/device/unexpected_messages.hpp"
+#include "lib/core/stream/stream.hpp"
 #include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
@@ -33,10 +35,8 @@ clock::duration duration_of(double seconds) {
   return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-/// Seconds without any event after which messages of the program that can't be sent are dropped.
-constexpr double longest_quiet_time = 10;
-/// The same where only this library's answers are left. Networks wait as long for the answers to their close
-/// notifications.
+/// As device_lifetime::longest_quiet_time, where only this library's answers are left. Networks wait as long for the
+/// answers to their close notifications.
 constexpr double longest_last_quiet_time = 2;
 
 /// One round of progress of a device that is being freed; `idle` counts successive rounds without an event.
@@ -58,10 +58,10 @@ bool last_round(device& d, int& idle) {
   return complete;
 }
 
-/// Waits until no other thread runs a deferred task that may post to this device, for `longest_quiet_time` at most.
+/// Waits until no other thread runs a deferred task that may post to this device, or for the longest quiet time.
 /// A task that begins later sees that closing() is true.
 void await_posts_of_others(const device& d) {
-  const auto deadline = clock::now() + duration_of(longest_quiet_time);
+  const auto deadline = clock::now() + duration_of(d.lifetime.longest_quiet_time);
   while (d.rt.deferred.any_device_is_used() && clock::now() < deadline) std::this_thread::yield();
 }
 
@@ -79,9 +79,11 @@ void finish_deferred_posts(device& d) {
 /// that the peers receive the close notification. A task that another thread runs still uses the device, however long
 /// its handler takes.
 void drain(device& d, bool last) {
-  const auto over = [&] { return d.backlog.empty() && !d.lifetime.has_tasks() && (!last || d.net->flushed()); };
+  const auto over = [&] {
+    return d.backlog.empty() && !d.lifetime.has_tasks() && (last ? d.net->flushed() : !d.lifetime.holds_messages());
+  };
   // At the last only answers are left, to peers that may have ended themselves.
-  const auto longest = duration_of(last ? longest_last_quiet_time : longest_quiet_time);
+  const auto longest = duration_of(last ? longest_last_quiet_time : d.lifetime.longest_quiet_time);
   auto last_event = clock::now();
   for (int idle = 0; !over() && (clock::now() - last_event < longest || d.lifetime.has_tasks());) {
     (void)last_round(d, idle);
@@ -108,11 +110,47 @@ std::set<int> awaited_peers(device& d) {
   return peers;
 }
 
+/// Counts messages that are dropped although their posts have returned `done`, and logs how many each rank will not get.
+/// Whoever waits for another message learns of its end by the completion object.
+class lost_messages {
+ public:
+  lost_messages() = default;
+  ~lost_messages() { report(); }
+  lost_messages(const lost_messages&) = delete;
+  lost_messages& operator=(const lost_messages&) = delete;
+
+  void add(const backlog::item& item) {
+    if (item.what != backlog::item::type::message || item.completes != nullptr || item.awaited != 0) return;
+    wire::header head;
+    std::memcpy(&head, item.message.data(), sizeof head);
+    if (head.what != wire::kind::am && head.what != wire::kind::send && head.what != wire::kind::signal &&
+        head.what != wire::kind::am_ordered)
+      return;  // the library's own
+    if (item.peer != peer_) report();
+    peer_ = item.peer;
+    ++n_;
+  }
+
+ private:
+  void report() noexcept {
+    if (n_ == 0) return;
+    std::array<char, 200> line;
+    std::snprintf(line.data(), line.size(), "free_device: %zu message%s to rank %d, which takes no more, %s lost", n_,
+                  n_ == 1 ? "" : "s", peer_, n_ == 1 ? "is" : "are");
+    log_warning(line.data());
+    n_ = 0;
+  }
+
+  int peer_ = -1;  // of the messages that are counted
+  size_t n_ = 0;
+};
+
 LCI_COLD void end_unanswered(device& d) {
   log_warning("free_device: peers have not answered within " + std::to_string(d.attr.close_timeout) +
               " s (LCI_ATTR_CLOSE_TIMEOUT); what waits for them ends as `cancelled`. Peers make progress on a "
               "device until nothing is under way through it");
-  d.backlog.drain([&d](backlog::item& item) { return end_unsent(d, item, failure::cancelled), true; });
+  lost_messages lost;
+  d.backlog.drain([&](backlog::item& item) { return lost.add(item), end_unsent(d, item, failure::cancelled), true; });
   const std::exception_ptr thrown = end_all_awaiting(d, failure::cancelled, [](const operation*) { return true; });
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
@@ -148,6 +186,9 @@ void close_device(device& d) {
   }
   answer_unexpected(d, -1);  // messages that have arrived meanwhile
   drain(d, true);
+  lost_messages lost;
+  d.backlog.drain([&](const backlog::item& item) { return lost.add(item), true; });
+  for (const outgoing_stream::held_message& message : d.rt.streams.take_held(d)) lost.add(message.item);
 }
 
 void destroy_device(device* d) {

@@ -167,7 +167,7 @@ device::~device() {
     delete remaining;
   }
   for (unfinished u; (u = collective_numbers->take_waiting()).comp != nullptr;) lifetime.note(u);
-  rt.streams.forget(*this);
+  (void)rt.streams.take_held(*this);
   rt.tickets.forget(this);
 }
 

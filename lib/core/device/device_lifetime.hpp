@@ -17,11 +17,20 @@ class device_lifetime {
   void end_task() { tasks_.fetch_sub(1, std::memory_order_release); }  // last access: the device may be freed
   bool has_tasks() const { return tasks_.load(std::memory_order_acquire) != 0; }
 
+  /// Counts the messages that wait for room in a stream's window, which a peer may never make.
+  void begin_to_hold() { held_.fetch_add(1, std::memory_order_relaxed); }
+  void end_to_hold() { held_.fetch_sub(1, std::memory_order_release); }  // last access: the device may be freed
+  bool holds_messages() const { return held_.load(std::memory_order_acquire) != 0; }
+
   void begin_to_close() { closing_.store(true, std::memory_order_release); }
   /// Returns whether the device is being freed: work that waits for a peer's answer must end without it.
   bool closing() const { return closing_.load(std::memory_order_acquire); }
   /// Returns true once: progress was refused while the device closes, and that has not been logged.
   bool is_first_refusal() { return !refusal_logged_.exchange(true, std::memory_order_relaxed); }
+
+  /// Seconds without any event after which a device that is being freed drops messages of the program that it can't
+  /// send. Tests shorten the time.
+  double longest_quiet_time = 10;
 
   /// From now on note() appends to `rest`, which must outlive the device.
   void collect_in(std::vector<unfinished>& rest) { rest_ = &rest; }
@@ -31,7 +40,7 @@ class device_lifetime {
   }
 
  private:
-  std::atomic<int> tasks_{0};
+  std::atomic<int> tasks_{0}, held_{0};
   std::atomic<bool> closing_{false};
   std::atomic<bool> refusal_logged_{false};
   std::vector<unfinished>* rest_ = nullptr;

@@ -21,14 +21,14 @@ stream::~stream() { runtime.p_impl->streams.remove(id); }
 
 void outgoing_stream::hold(device& d, backlog::item item, size_t size, held_list& place) {
   d.pending.fetch_add(1, std::memory_order_relaxed);
-  d.lifetime.begin_task();
+  d.lifetime.begin_to_hold();
   place.front() = {&d, std::move(item), size};
   held.splice(held.end(), place, place.begin());
 }
 
 void outgoing_stream::held_message::end() const {
   by->pending.fetch_sub(1, std::memory_order_release);
-  by->lifetime.end_task();
+  by->lifetime.end_to_hold();
 }
 
 void outgoing_stream::grant() {

@@ -1,6 +1,7 @@
 #include "lib/core/stream/stream_table.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "lib/base/check.hpp"
@@ -35,11 +36,17 @@ outgoing_stream& stream_table::outgoing(const stream& s, int peer) { return outg
 
 incoming_stream& stream_table::incoming(int peer, uint16_t id) { return incoming_.get(id, peer, &rt_, peer, id); }
 
-void stream_table::forget(device& d) {
+outgoing_stream::held_list stream_table::take_held(const device& d) {
+  outgoing_stream::held_list all;
   outgoing_.for_each([&](outgoing_stream& out) {
     std::lock_guard guard(out.lock);
-    std::erase_if(out.held, [&](const auto& message) { return message.by == &d; });
+    for (auto at = out.held.begin(); at != out.held.end();) {
+      const auto next = std::next(at);
+      if (at->by == &d) all.splice(all.end(), out.held, at);
+      at = next;
+    }
   });
+  return all;
 }
 
 void stream_table::lose(int peer) {
