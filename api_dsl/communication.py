@@ -138,8 +138,9 @@ OPERATIONS = (
             source="3.2.4", result=_STATUS, group=_G, direct="get"),
     Op("cancel", "bool",
        "Requests that an operation end. It ends exactly once, as `cancelled`, or as it would have ended if the "
-       "request is too late. An operation that has ended already, and the empty name, are no errors. Thread-safe, "
-       "also in handlers.",
+       "request is too late. A transfer that has begun may end only when its peer makes progress, which a deadline "
+       "avoids, also one in years. An operation that has ended already, and the empty name, are no errors. "
+       "Thread-safe, also in handlers.",
        (A("operation", "operation_t", "The name that a post has stored in its `operation`."),),
        source="ours", group=_G,
        result="Whether the operation was outstanding, and had neither been cancelled nor reached its deadline."),

@@ -57,7 +57,8 @@ OPERATIONS = (
           '"called by the program"'),), source=_OURS, group=_G),
     Op("set_allocator", "void",
        "Sets the allocator of buffers in which active messages are delivered, except for remote completion handles "
-       "with an allocator of their own.",
+       "with an allocator of their own. It is not called for a message of 0 bytes, which has no buffer: the status has "
+       "a null pointer, which need not be freed.",
        (A("allocator", "allocator_base_t*", "The allocator; null: malloc and free."),),
        (a.runtime,), group=_G),
     Op("get_allocator", "allocator_base_t*",
