@@ -110,8 +110,8 @@ std::set<int> awaited_peers(device& d) {
   return peers;
 }
 
-/// Counts messages that are dropped although their posts have returned `done`, and logs how many each rank will not get.
-/// Whoever waits for another message learns of its end by the completion object.
+/// Counts messages that are dropped although their posts have returned `done`, and logs how many each rank will not
+/// get. Whoever waits for another message learns of its end by the completion object.
 class lost_messages {
  public:
   lost_messages() = default;
