@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "tests/sim/sim_runtime.hpp"
 
 namespace {
 
@@ -211,4 +212,47 @@ TEST_CASE("puts that the network has not completed end with their device, whatev
   lci::free_comp_x(&queue).runtime(rt)();
   lci::free_comp_x(&handler).runtime(rt)();
   lci::free_runtime(&rt);
+}
+
+namespace {
+
+/// Counts the messages that it gets in place.
+class counting final : public lci::comp_impl_t {
+ public:
+  explicit counting(bool in_place) { attr.am_in_place = in_place; }
+  void signal(lci::status_t status) override {
+    ++n;
+    if (!attr.am_in_place) std::free(status.buffer);
+  }
+  int n = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a large active message whose target is deregistered during the transfer is dropped") {
+  const bool in_place = GENERATE(false, true);
+  int dropped = 0;
+  for (int rounds = 0; rounds < 40; ++rounds) {
+    auto rt = sim_test::over_sim([] { return lci::alloc_runtime_x().rdv_chunk_size(4096)(); });
+    counting target(in_place);
+    const auto rcomp = lci::register_rcomp_x(lci::comp_t(&target)).runtime(rt)();
+    const std::vector<char> out(100'000, 'x');
+    auto sync = lci::alloc_sync_x().runtime(rt)();
+    lci::status_t s = lci::post_am_x(0, out.data(), out.size(), sync, rcomp)
+                          .comp_semantic(lci::comp_semantic_t::remote)
+                          .allow_retry(false)
+                          .runtime(rt)();
+    REQUIRE(s.is_posted());
+    for (int i = 0; i < rounds; ++i) lci::progress_x().runtime(rt)();
+    lci::deregister_rcomp_x(rcomp).runtime(rt)();
+    const int before = target.n;
+    lci::sync_wait_x(sync, &s).runtime(rt)();
+    CHECK(target.n == before);
+    CHECK(s.is_done() == (before == 1));
+    dropped += before == 0;
+    lci::wait_drained_x().runtime(rt)();
+    lci::free_comp_x(&sync).runtime(rt)();
+    lci::free_runtime(&rt);
+  }
+  CHECK(dropped > 0);
 }

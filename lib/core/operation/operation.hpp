@@ -104,7 +104,7 @@ struct alignas(cache_line) operation {
   network::registration reg;              // of status.buffer
   // third cache line: transfers
   alignas(cache_line) uint32_t peer_operation = 0;  // the peer's handle
-  rcomp_t remote_comp = 0;
+  rcomp_t remote_comp = 0;  // put, get: signalled at the target; receiver of a large active message: its target
   uint64_t remote_addr = 0;
   uint64_t remote_key = 0;
   uint64_t total = 0;        // bytes to move

@@ -56,6 +56,7 @@ bool start_large_am(device& d, const receive_window::request& r) {
   operation* op = d.rt.operations.allocate();
   if (op != nullptr) {
     op->comp = to.comp;
+    op->remote_comp = r.comp;
     op->in_place = to.comp->attr.am_in_place;
     op->allocator = to.allocator;
     if (r.rts.size > 0) op->status.buffer = allocate_payload(d, r.rts.size, op->in_place, to.allocator);

@@ -7,6 +7,7 @@
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/gates.hpp"
 #include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/receive.hpp"
 #include "lib/core/device/sending.hpp"
 #include "lib/core/device/signals.hpp"
 #include "lib/core/operation/ticket.hpp"
@@ -265,9 +266,20 @@ struct last_steps {
     if (in_window) owner.receive_window.end();
     owner.pending.fetch_sub(1, std::memory_order_release);
   }
+  /// The message is not delivered: frees its payload, and says so in the ack.
+  void drop(void* payload) {
+    buffer = payload;
+    if (answer == 0) answer = wire::refused;
+  }
   last_steps(const last_steps&) = delete;
   last_steps& operator=(const last_steps&) = delete;
 };
+
+/// Returns whether the target of a large active message has been deregistered since the transfer began, so that the
+/// object may be gone.
+bool has_lost_target(const device& d, const operation& op) {
+  return op.allocated && !op.ordered && op.comp != nullptr && d.rt.rcomps.lookup(op.remote_comp) != op.comp;
+}
 
 }  // namespace
 
@@ -276,6 +288,12 @@ void complete_operation(device& d, operation* op) {
   last_steps after(*op);
   const status_t status = op->status;
   comp_impl_t* const comp = op->comp;
+  if (LCI_UNLIKELY(has_lost_target(d, *op))) {
+    after.drop(status.buffer);
+    count_rejected(d);
+    report_undelivered(d, op->remote_comp, status.rank, status.tag, status.size);
+    return d.rt.operations.release(op);
+  }
   void* const payload = op->allocated || op->allocates ? status.buffer : nullptr;
   d.rt.operations.release(op);
   if (comp == nullptr) return;
