@@ -159,7 +159,8 @@ void mixed_job::check_rank_at_end(int r) {
     const lci::error_t e = lci::test_drained_x().runtime(rank.runtime).device(d.device).receives(false)();
     if (!e.is_done()) error("rank " + std::to_string(r) + " is not drained");
   }
-  if (rank.runtime.p_impl->rejected_packets.load(std::memory_order_relaxed) != 0)
+  // At a rank that dies an operation may fail before the answer arrives that its peer had sent.
+  if (rank.runtime.p_impl->rejected_packets.load(std::memory_order_relaxed) != 0 && !is_dead(r))
     error("rank " + std::to_string(r) + " has rejected packets");
   // The only remaining operations are receives from a rank that can't send any more.
   const auto orphans =
