@@ -120,8 +120,9 @@ bool device::close_to(int rank) {
 
 bool device::prepare_to_sleep(sleep_set& events) {
   flush_bundles();
-  if (bundles_.any_before_sleep()) return false;  // see join()
-  events.limit(wait_fd_ >= 0 ? 20000 : 50);       // polls make connections, and no event announces them
+  events.limit(wait_fd_ >= 0 ? 20000 : 50);  // polls make connections, and no event announces them
+  // A bundle that still waits was refused, or its thread wakes this one: see join(). A peer may be refused for hours.
+  if (bundles_.any_before_sleep()) events.limit(200);
   if (wait_fd_ < 0) return true;
   events.add(wait_fd_);
   fid* queue = &queue_->fid;

@@ -1,5 +1,6 @@
 // Flow control: a sender that is faster than its receivers has to wait, and no message is lost.
 #include <atomic>
+#include <ctime>
 
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/pattern.hpp"
@@ -274,4 +275,34 @@ TEST_CASE("a rank that makes no progress does not keep messages from others", "[
     }
     env.barrier();
   });
+}
+
+TEST_CASE("a thread that waits sleeps although a rank takes no more of what waits for it", "[flow]") {
+  if (rank_count() < 2 || ranks_in_one_process()) LCI_SKIP("processes show how much time each uses");
+  on_ranks(
+      [](rank_env& env) {
+        constexpr int n = 10'000;
+        inbox box(env, inbox_kind::counter, n);
+        const auto sink = env.all_gather(box.rcomp());
+        lci::barrier_x().runtime(env.rt)();  // some networks connect ranks that poll only
+        env.barrier();
+        if (env.rank == 0) {
+          const std::vector<char> out(4000, 'x');
+          for (int i = 0; i < n; ++i)
+            EXPECT(lci::post_am_x(1, out.data(), out.size(), lci::COMP_NULL_RETRY, sink[1])
+                       .allow_retry(false)
+                       .runtime(env.rt)()
+                       .is_done());
+          auto never = lci::alloc_sync_x().runtime(env.rt)();
+          const auto used = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+          const double before = used(), begin = rank_env::now();
+          EXPECT(!lci::sync_wait_for_x(never, 1, nullptr).runtime(env.rt)());
+          EXPECT(used() - before < (rank_env::now() - begin) / 2);
+          lci::free_comp_x(&never).runtime(env.rt)();
+        }
+        env.barrier_at_rest();
+        if (env.rank == 1) (void)box.collect();
+        env.barrier();
+      },
+      [](lci::global_attr_t& attr) { attr.backlog_bytes = 64 << 20; });
 }
