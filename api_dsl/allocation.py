@@ -40,7 +40,9 @@ OPERATIONS = (
            "Device", "3.2.3"),
     _free("device", "Frees a device, whose endpoints must have been freed; no other thread may use it. Ends what is "
                     "outstanding on it, except receives without a message, which stay posted, but without their "
-                    "deadlines. Waits at most `close_timeout` seconds for its peers.", "Device", "3.2.3"),
+                    "deadlines. Waits at most `close_timeout` seconds for its peers; before that, messages that wait "
+                    "to be sent are dropped, with a line on standard error, when nothing has happened for 10 "
+                    "seconds.", "Device", "3.2.3"),
     Op("progress", "error_t",
        "Makes progress: polls the device, retries what waits in the backlog, signals completion objects. Throws "
        "peer_failure_error once for each failed rank, and what handlers throw. Inside a completion handler it does "
@@ -113,8 +115,8 @@ OPERATIONS = (
        "Registers a pool's memory with a device, so that the device can send its packets.",
        (_pool, _device), (a.runtime_on_demand,), source="4.1.2", group="Packet pool"),
     Op("deregister_packet_pool", "void",
-       "Undoes register_packet_pool. Refused, where the network needs the registration, while packets of the pool are on "
-       "their way: see wait_drained. The pool that a device was allocated with stays registered.",
+       "Undoes register_packet_pool. Refused, where the network needs the registration, while packets of the pool are "
+       "on their way: see wait_drained. The pool that a device was allocated with stays registered.",
        (_pool, _device), (a.runtime_on_demand,), source="4.1.2", group="Packet pool"),
     Op("get_upacket", "void*",
        "Takes a packet from a pool, to assemble a message in it and send it without a copy. A post that returns done "
