@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,17 +74,23 @@ int request_lock(bool waits, Request request) {
   }
 }
 
-/// Converts the start of a lock, which may be relative to the position or the end, to an absolute offset.
+/// Converts the start of a lock, which may be relative to the position or the end, to an absolute offset. Must not set
+/// the position: other threads and processes that share it read and write meanwhile.
 int absolute(int fd, struct flock& l) {
-  if (l.l_whence == SEEK_CUR || l.l_whence == SEEK_END) {
-    const off_t here = ::lseek(fd, 0, SEEK_CUR);
-    const off_t base = l.l_whence == SEEK_CUR ? here : ::lseek(fd, 0, SEEK_END);
-    if (here < 0 || base < 0) return errno;
-    ::lseek(fd, here, SEEK_SET);
-    l.l_start += base;
-    l.l_whence = SEEK_SET;
+  int64_t base = 0;
+  if (l.l_whence == SEEK_CUR) {
+    base = ::lseek(fd, 0, SEEK_CUR);
+    if (base < 0) return errno;
+  } else if (l.l_whence == SEEK_END) {
+    struct stat s {};
+    if (::fstat(fd, &s) != 0) return errno;
+    base = s.st_size;
+  } else if (l.l_whence != SEEK_SET) {
+    return EINVAL;
   }
-  return l.l_whence != SEEK_SET || l.l_start < 0 ? EINVAL : 0;
+  if (__builtin_add_overflow(base, l.l_start, &l.l_start)) return EOVERFLOW;
+  l.l_whence = SEEK_SET;
+  return l.l_start < 0 ? EINVAL : 0;
 }
 
 int lock(int fd, int command, struct flock& l) {

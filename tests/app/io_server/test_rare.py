@@ -8,6 +8,7 @@ from support import PATIENCE, ServedTest, needs
 
 RARER_CALLS = os.environ['IOD_RARER_CALLS']
 REFUSED_CALLS = os.environ['IOD_REFUSED_CALLS']
+THREADS = os.environ['IOD_THREADS']
 OWN_MALLOC = os.environ['IOD_OWN_MALLOC']
 
 REFUSED = '''
@@ -28,6 +29,13 @@ class Calls(ServedTest):
         expected = subprocess.run([RARER_CALLS, str(local)], capture_output=True, text=True, timeout=PATIENCE, check=True)
         self.assertGreater(expected.stdout.count('\n'), 60)
         self.assertEqual(self.run_remotely(RARER_CALLS, '/remote').splitlines(), expected.stdout.splitlines())
+        self.assert_same_files(local, self.root)
+
+    def test_threads_end_and_lock_as_in_a_local_folder(self):
+        local = self.folder / 'local'
+        local.mkdir()
+        expected = subprocess.run([THREADS, str(local)], capture_output=True, text=True, timeout=PATIENCE, check=True)
+        self.assertEqual(self.run_remotely(THREADS, '/remote').splitlines(), expected.stdout.splitlines())
         self.assert_same_files(local, self.root)
 
     def test_refused_ones_fail_and_leave_local_files_of_the_same_names_alone(self):
