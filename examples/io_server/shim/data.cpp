@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
@@ -208,18 +209,29 @@ off_t seek(int fd, off_t offset, int whence) {
 
 using namespace io_shim;
 
+namespace {
+
+/// The same as is_remote(), in functions that are cancellation points.
+bool is_remote_here(int fd) {
+  const bool is = is_remote(fd);
+  if (is) pthread_testcancel();
+  return is;
+}
+
+}  // namespace
+
 IO_EXPORT ssize_t read(int fd, void* to, size_t size) {
-  return is_remote(fd) ? read_next(fd, to, size) : IO_REAL(read)(fd, to, size);
+  return is_remote_here(fd) ? read_next(fd, to, size) : IO_REAL(read)(fd, to, size);
 }
 IO_EXPORT ssize_t __read_chk(int fd, void* to, size_t size, size_t room) {
   if (size > room) __builtin_trap();
   return read(fd, to, size);
 }
 IO_EXPORT ssize_t write(int fd, const void* from, size_t size) {
-  return is_remote(fd) ? write_next(fd, from, size) : IO_REAL(write)(fd, from, size);
+  return is_remote_here(fd) ? write_next(fd, from, size) : IO_REAL(write)(fd, from, size);
 }
 IO_EXPORT ssize_t pread(int fd, void* to, size_t size, off_t offset) {
-  if (!is_remote(fd)) return IO_REAL(pread)(fd, to, size, offset);
+  if (!is_remote_here(fd)) return IO_REAL(pread)(fd, to, size, offset);
   return offset < 0 ? result_of(EINVAL) : read_at(fd, to, size, offset);
 }
 IO_ALIAS(pread64, pread);
@@ -229,28 +241,28 @@ IO_EXPORT ssize_t __pread_chk(int fd, void* to, size_t size, off_t offset, size_
 }
 IO_ALIAS(__pread64_chk, __pread_chk);
 IO_EXPORT ssize_t pwrite(int fd, const void* from, size_t size, off_t offset) {
-  if (!is_remote(fd)) return IO_REAL(pwrite)(fd, from, size, offset);
+  if (!is_remote_here(fd)) return IO_REAL(pwrite)(fd, from, size, offset);
   return offset < 0 ? result_of(EINVAL) : write_at(fd, from, size, offset);
 }
 IO_ALIAS(pwrite64, pwrite);
 
 IO_EXPORT ssize_t readv(int fd, const iovec* pieces, int n) {
-  if (!is_remote(fd)) return IO_REAL(readv)(fd, pieces, n);
+  if (!is_remote_here(fd)) return IO_REAL(readv)(fd, pieces, n);
   return scatter(pieces, n, [fd](void* to, size_t size, ssize_t) { return read_next(fd, to, size); });
 }
 IO_EXPORT ssize_t writev(int fd, const iovec* pieces, int n) {
-  if (!is_remote(fd)) return IO_REAL(writev)(fd, pieces, n);
+  if (!is_remote_here(fd)) return IO_REAL(writev)(fd, pieces, n);
   return gather(pieces, n, appends(fd),
                 [fd](const void* from, size_t size, ssize_t) { return write_next(fd, from, size); });
 }
 IO_EXPORT ssize_t preadv(int fd, const iovec* pieces, int n, off_t at) {
-  if (!is_remote(fd)) return IO_REAL(preadv)(fd, pieces, n, at);
+  if (!is_remote_here(fd)) return IO_REAL(preadv)(fd, pieces, n, at);
   if (at < 0) return result_of(EINVAL);
   return scatter(pieces, n, [=](void* to, size_t size, ssize_t done) { return read_at(fd, to, size, at + done); });
 }
 IO_ALIAS(preadv64, preadv);
 IO_EXPORT ssize_t pwritev(int fd, const iovec* pieces, int n, off_t at) {
-  if (!is_remote(fd)) return IO_REAL(pwritev)(fd, pieces, n, at);
+  if (!is_remote_here(fd)) return IO_REAL(pwritev)(fd, pieces, n, at);
   if (at < 0) return result_of(EINVAL);
   return gather(pieces, n, appends(fd),
                 [=](const void* from, size_t size, ssize_t done) { return write_at(fd, from, size, at + done); });
@@ -283,11 +295,11 @@ IO_EXPORT int ftruncate(int fd, off_t size) noexcept {
 }
 IO_ALIAS(ftruncate64, ftruncate);
 IO_EXPORT int fsync(int fd) {
-  if (!is_remote(fd)) return IO_REAL(fsync)(fd);
+  if (!is_remote_here(fd)) return IO_REAL(fsync)(fd);
   return with_file(fd, [](using_file& f) { return f.client().call(op::fsync, f.handle()); });
 }
 IO_EXPORT int fdatasync(int fd) {
-  if (!is_remote(fd)) return IO_REAL(fdatasync)(fd);
+  if (!is_remote_here(fd)) return IO_REAL(fdatasync)(fd);
   return with_file(fd, [](using_file& f) { return f.client().call(op::fsync, f.handle(), 1); });
 }
 IO_EXPORT int syncfs(int fd) noexcept { return is_remote(fd) ? fsync(fd) : IO_REAL(syncfs)(fd); }

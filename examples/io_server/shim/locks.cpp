@@ -1,5 +1,6 @@
 // fcntl() and flock(). Requests of locks never block at the server, so a blocking call repeats its request.
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -44,7 +45,10 @@ class pauses {
   /// without SA_RESTART: then the caller must fail with EINTR.
   bool wait() {
     const timespec t{0, next_};
-    nanosleep(&t, nullptr);
+    {
+      const uncancellable whole;  // flock() is no cancellation point
+      nanosleep(&t, nullptr);
+    }
     next_ = std::min(2 * next_, 20'000'000L);
     sigset_t arrived, all;
     sigpending(&arrived);
@@ -116,6 +120,7 @@ int lock(int fd, int command, struct flock& l) {
     });
   }
   return request_lock(command == F_SETLKW || command == F_OFD_SETLKW, [&] {
+    pthread_testcancel();
     return with_file(
         fd, [&](using_file& f) { return f.client().call(op::lock, f.handle(), kind, wanted.l_start, wanted.l_len); });
   });

@@ -1,5 +1,6 @@
 // Descriptors: open, close, dup.
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -126,8 +127,9 @@ namespace {
 
 int open_any(int folder, const char* path, int flags, mode_t mode) {
   const place p(folder, path);
-  if (p.remote()) return open_remote(p, flags, mode);
-  return IO_REAL(openat)(folder, p.local(), flags, mode);
+  if (!p.remote()) return IO_REAL(openat)(folder, p.local(), flags, mode);
+  pthread_testcancel();
+  return open_remote(p, flags, mode);
 }
 
 bool wants_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }

@@ -1,6 +1,8 @@
 // The process's connection to the server. Opened at the first use, and again in forked children.
 #pragma once
 
+#include <pthread.h>
+
 #include <csignal>
 
 #include "../client/client.hpp"
@@ -11,7 +13,20 @@ namespace io_shim {
 /// real ones.
 bool is_inside();
 
-/// A scope for communication with the server. Blocks signals, so that their handlers never run while locks are held,
+/// A scope in which pthread_cancel() does not end the thread.
+class uncancellable {
+ public:
+  uncancellable() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~uncancellable() { pthread_setcancelstate(before_, nullptr); }
+  uncancellable(const uncancellable&) = delete;
+  uncancellable& operator=(const uncancellable&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+/// A scope for communication with the server, which ends as a whole: LCI waits in functions that are cancellation
+/// points, while functions like fstat() are none. Blocks signals, so that their handlers never run while locks are held,
 /// and delays fork() until no thread is in such a scope. Preserves `errno`.
 class remote_call {
  public:
@@ -22,6 +37,7 @@ class remote_call {
 
  private:
   const int error_;
+  const uncancellable whole_;
   sigset_t before_;
 };
 
@@ -29,6 +45,8 @@ class remote_call {
 /// child of vfork() if the parent is not connected. Clients are never freed, since files refer to them. To be called in
 /// a remote_call.
 io_server::client* current_client();
+/// The errno of a call that needs a connection while current_client() returns null.
+int errno_of_connection();
 /// Returns whether this process is connected; for a child of vfork(): whether its parent is.
 bool is_connected();
 
