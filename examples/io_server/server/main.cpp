@@ -1,4 +1,5 @@
 // lci_iod: an I/O server over LCI. See ../README.md.
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,6 +32,14 @@ void start_runtime(const io_server::server_options& o) {
   lci::g_runtime_init();
 }
 
+/// The clients' open files are descriptors of this process, and the soft limit is often 1024.
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /// Writes the address atomically: a reader finds either no file or the whole address.
 bool write_address(const std::string& path, const std::string& address) {
   const std::string draft = path + ".new";
@@ -44,6 +53,7 @@ bool write_address(const std::string& path, const std::string& address) {
 
 int main(int argc, char** argv) {
   const io_server::server_options o = io_server::parse_options(argc, argv);
+  allow_many_files();
   umask(0);                  // clients apply their own umask
   signal(SIGXFSZ, SIG_IGN);  // a client's write beyond the limit of file sizes fails, as it does locally
   try {

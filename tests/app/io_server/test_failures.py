@@ -1,6 +1,7 @@
 """Clients and servers that die."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -189,6 +190,19 @@ class WithoutMemory(ServedTest):
     def test_a_server_that_lacks_threads_says_so(self):
         with self.assertRaisesRegex(AssertionError, "lci_iod: can't start 256 threads: "):
             self.addCleanup(Server(self.folder, '--threads', '256', address_space=2 << 30).stop)
+
+
+class Limits(ServedTest):
+    def test_a_server_opens_more_files_than_its_soft_limit(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+        try:
+            server = Server(self.folder)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        self.addCleanup(server.stop)
+        self.run_remotely(sys.executable, '-c', 'import os\nfor i in range(300): os.open("/remote/file", os.O_CREAT)',
+                          server=server)
 
 
 class Retries(ServedTest):
