@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 namespace io_server {
 
@@ -23,7 +24,7 @@ connection::connection(const std::string& address, double timeout) : timeout_(ti
     device_ = lci::get_default_device_x().runtime(runtime_)();
     server_ = lci::connect_x(address).runtime(runtime_).timeout(timeout)().rank;
     const answer greeted = call(request{});
-    if (greeted.error != 0) throw lci::resource_error("the server at " + address + " does not answer as lci_iod does");
+    if (greeted.error != 0) throw std::runtime_error("the server at " + address + " does not answer as lci_iod does");
   } catch (...) {
     lost_.store(true, std::memory_order_release);
     free_.clear();

@@ -35,7 +35,7 @@ int with_client(Body body) {
   try {
     const remote_call call;
     io_server::client* c = current_client();
-    error = c == nullptr ? EIO : body(*c);
+    error = c == nullptr ? errno_of_connection() : body(*c);
   } catch (const std::bad_alloc&) {
     error = ENOMEM;
   } catch (const std::exception&) {

@@ -158,7 +158,7 @@ int remote_file::use(io_server::client** client, uint64_t* handle) {
   std::lock_guard guard(mutex_);
   if (client_ == nullptr) {
     io_server::client* c = current_client();
-    if (c == nullptr) return EIO;
+    if (c == nullptr) return errno_of_connection();
     const int error = open_again(*state_, *c, &handle_);
     if (error != 0) return error;
     client_ = c;

@@ -37,6 +37,7 @@ struct process_state {
   std::atomic<io_server::client*> client{nullptr};
   std::chrono::steady_clock::time_point failed;  // under connecting
   bool has_failed = false;                       // under connecting
+  std::atomic<int> why_failed{EIO};              // an errno
   bool has_tried = false;                        // under connecting: LCI was used, perhaps without success
   bool was_forked = false;                       // under connecting
   std::atomic<bool> has_locked{false};
@@ -92,6 +93,16 @@ class high_descriptors {
   std::vector<int> fillers_, before_;
 };
 
+/// The errno of a connection for which the system has refused memory: that of the limit to raise.
+int errno_of_limits() {
+  const auto is_limited = [](__rlimit_resource resource) {
+    rlimit limit{};
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  };
+  if (is_limited(RLIMIT_FSIZE)) return EFBIG;
+  return is_limited(RLIMIT_AS) ? ENOMEM : EIO;
+}
+
 void before_fork() {
   if (depth == 0) process().gate.lock();
 }
@@ -110,6 +121,7 @@ void in_child() {
   p.has_tried = false;
   p.client.store(nullptr, std::memory_order_relaxed);
   p.has_failed = false;
+  p.why_failed.store(EIO, std::memory_order_relaxed);
   p.has_locked.store(false, std::memory_order_relaxed);
   p.pid.store(getpid(), std::memory_order_relaxed);
   forget_handles();
@@ -162,6 +174,13 @@ io_server::client* current_client() {
   using clock = std::chrono::steady_clock;
   if (p.has_failed && clock::now() - p.failed < std::chrono::seconds(1)) return nullptr;
   high_descriptors high;
+  const auto fail = [&p](const std::exception& e, int why) {
+    p.has_failed = true;
+    p.failed = clock::now();
+    p.why_failed.store(why, std::memory_order_relaxed);
+    if (std::getenv("IOD_VERBOSE") != nullptr) dprintf(2, "liblci_io_shim: %s\n", e.what());
+    return nullptr;
+  };
   try {
     if (p.was_forked) {
       lci::restart_after_fork();
@@ -169,18 +188,22 @@ io_server::client* current_client() {
     }
     p.has_tried = true;
     c = new io_server::client(std::string(configured().server), configured().timeout);
+  } catch (const lci::resource_error& e) {
+    return fail(e, errno_of_limits());
+  } catch (const std::bad_alloc& e) {
+    return fail(e, ENOMEM);
   } catch (const std::exception& e) {
-    p.has_failed = true;
-    p.failed = clock::now();
-    if (std::getenv("IOD_VERBOSE") != nullptr) dprintf(2, "liblci_io_shim: %s\n", e.what());
-    return nullptr;
+    return fail(e, EIO);
   }
   p.has_failed = false;
+  p.why_failed.store(EIO, std::memory_order_relaxed);
   for (const int fd : high.close()) p.of_lci.push_back(fd);
   p.any_of_lci.store(!p.of_lci.empty(), std::memory_order_release);
   p.client.store(c, std::memory_order_release);
   return c;
 }
+
+int errno_of_connection() { return process().why_failed.load(std::memory_order_relaxed); }
 
 bool is_connected() {
   const io_server::client* c = process().client.load(std::memory_order_acquire);

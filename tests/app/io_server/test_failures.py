@@ -193,6 +193,16 @@ class WithoutMemory(ServedTest):
 
 
 class Limits(ServedTest):
+    def error_with(self, limit, value):
+        client = self.start(sys.executable, '-c', 'import os; os.open("/remote/file", os.O_CREAT | os.O_WRONLY)',
+                            preexec_fn=lambda: resource.setrlimit(limit, (value, value)))
+        return client.communicate(timeout=PATIENCE)[1].decode().splitlines()[-1]
+
+    def test_the_error_is_that_of_a_limit_that_is_too_low(self):
+        self.assertIn('Cannot allocate memory', self.error_with(resource.RLIMIT_AS, 400 << 20))
+        if NETWORK == 'shm':
+            self.assertIn('File too large', self.error_with(resource.RLIMIT_FSIZE, 1 << 20))
+
     def test_a_server_opens_more_files_than_its_soft_limit(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
