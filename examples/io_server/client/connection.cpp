@@ -67,7 +67,7 @@ std::unique_ptr<connection::slot> connection::take_slot() {
     free_.pop_back();
   }
   s->number = ++last_number_;
-  s->has_arrived = false;
+  s->has_arrived = s->may_last = false;
   return s;
 }
 
@@ -111,9 +111,21 @@ bool connection::send(const request& r, std::string_view text, std::string_view 
   return false;
 }
 
+bool connection::answers() {
+  request r;
+  r.what = op::stat;  // of the root
+  try {
+    call(r);
+  } catch (const std::exception&) {
+    return false;
+  }
+  return !is_lost();
+}
+
 bool connection::wait(slot& s, lci::status_t* arrived) {
   using clock = std::chrono::steady_clock;
-  const auto until = clock::now() + std::chrono::duration<double>(timeout_);
+  const std::chrono::duration<double> limit(timeout_);
+  auto until = clock::now() + limit;
   try {
     if (lci::sync_wait_for_x(s.arrived, awake, arrived).device(device_).park(false)()) return true;
   } catch (const std::exception&) {
@@ -128,7 +140,9 @@ bool connection::wait(slot& s, lci::status_t* arrived) {
     } catch (const std::exception&) {
       break;
     }
-    if (clock::now() > until) break;
+    if (clock::now() <= until) continue;
+    if (!s.may_last || !answers()) break;
+    until = clock::now() + limit;
   }
   // Check for the reply once more: it may have arrived before the failure that was reported.
   if (lci::sync_test_x(s.arrived, arrived).runtime(runtime_)()) return true;
@@ -144,6 +158,7 @@ std::unique_ptr<connection::slot> connection::begin(request r, std::string_view 
   r.text2_size = static_cast<uint16_t>(text2.size());
   r.reply_to = s->handle;
   r.number = s->number;
+  s->may_last = r.what == op::fsync || r.what == op::fallocate;
   if (send(r, text, text2, data)) return s;
   (void)s.release();  // as in end()
   return nullptr;

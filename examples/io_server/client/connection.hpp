@@ -74,6 +74,8 @@ class connection {
   void put_slot(std::unique_ptr<slot> s);
   bool send(const request& r, std::string_view text, std::string_view text2, const void* data);
   bool wait(slot& s, lci::status_t* arrived);
+  /// Returns whether the server answers another request in time.
+  bool answers();
   void lose();
 
   const double timeout_;
@@ -91,6 +93,7 @@ struct connection::slot {
   lci::comp_t arrived;  // a synchronizer
   lci::rcomp_t handle = 0;
   uint32_t number = 0;
+  bool may_last = false;     ///< the disk may need longer than a call may take; then the server must answer others
   bool has_arrived = false;  ///< `reply` is set, by is_over()
   lci::status_t reply;
 };

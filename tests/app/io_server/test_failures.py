@@ -192,6 +192,38 @@ class WithoutMemory(ServedTest):
             self.addCleanup(Server(self.folder, '--threads', '256', address_space=2 << 30).stop)
 
 
+class SlowDisk(ServedTest):
+    server_environment = {'LD_PRELOAD': os.environ['IOD_SLOW_DISK'], 'SLOW_DISK': '5'}
+    SYNCS = '''
+import errno, os, sys
+f = os.open('/remote/file', os.O_CREAT | os.O_WRONLY)
+print('open', flush=True)
+sys.stdin.readline()
+try:
+    os.fsync(f)
+    print(os.write(f, b'text'))
+except OSError as e:
+    print(errno.errorcode[e.errno])'''
+
+    def begin(self):
+        client = self.start(sys.executable, '-c', self.SYNCS, environment={'IOD_TIMEOUT': '1'}, stdin=subprocess.PIPE)
+        self.assertEqual(client.stdout.readline(), b'open\n')
+        client.stdin.write(b'\n')
+        client.stdin.close()
+        client.stdin = None
+        return client
+
+    def test_a_synchronization_may_take_longer_than_other_calls(self):
+        self.assertEqual(self.finish(self.begin()), '4\n')
+
+    def test_one_fails_if_the_server_falls_silent(self):
+        client = self.begin()
+        time.sleep(0.5)
+        self.server.process.send_signal(signal.SIGSTOP)
+        self.assertEqual(self.finish(client), 'EIO\n')
+        self.server.process.send_signal(signal.SIGCONT)
+
+
 class Limits(ServedTest):
     def error_with(self, limit, value):
         client = self.start(sys.executable, '-c', 'import os; os.open("/remote/file", os.O_CREAT | os.O_WRONLY)',
