@@ -1,5 +1,5 @@
-// mmap() of remote files: shared mappings are of the server's file if that is on this host. Otherwise the file is read
-// into anonymous memory.
+// mmap() of remote files: mappings are of the server's file if that is on this host. Otherwise the file is read into
+// anonymous memory.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace io_shim {
 namespace {
 
 /// Maps the file itself. Returns MAP_FAILED if the server is on another host or does not lend its descriptor.
-void* map_shared(void* wish, size_t size, int protection, int flags, int fd, off_t offset) {
+void* map_file(void* wish, size_t size, int protection, int flags, int fd, off_t offset) {
   void* p = MAP_FAILED;
   const int access = file_of(fd)->flags() & O_ACCMODE;
   with_file(fd, [&](using_file& f) {
@@ -36,14 +36,12 @@ void* map_remote(void* wish, size_t size, int protection, int flags, int fd, off
     errno = EACCES;
     return MAP_FAILED;
   }
-  if (offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0 || size == 0) {
+  if (offset < 0 || offset % sysconf(_SC_PAGESIZE) != 0 || size == 0 || kind == 0) {
     errno = EINVAL;
     return MAP_FAILED;
   }
-  if (kind != MAP_PRIVATE) {
-    void* const shared = map_shared(wish, size, protection, flags, fd, offset);
-    if (shared != MAP_FAILED || is_shared_writable) return shared;
-  }
+  void* const mapped = map_file(wish, size, protection, flags, fd, offset);
+  if (mapped != MAP_FAILED || is_shared_writable) return mapped;
   const int how = (flags & ~(MAP_TYPE | MAP_POPULATE)) | MAP_PRIVATE | MAP_ANONYMOUS;
   void* p = IO_REAL(mmap)(wish, size, PROT_READ | PROT_WRITE, how, -1, 0);
   if (p == MAP_FAILED) return p;

@@ -136,6 +136,18 @@ mapped = mmap.mmap(os.open('/remote/file', os.O_RDONLY), 0, prot=mmap.PROT_READ)
 assert mapped[:] == open(sys.argv[1], 'rb').read()
 assert lent() == []''', self.root / 'file')
 
+    def test_a_private_mapping_of_a_large_file_takes_no_memory(self):
+        if not self.lent:
+            return
+        with open(self.root / 'large', 'wb') as f:
+            f.truncate(1 << 40)
+        self.python('''
+import mmap
+f = os.open('/remote/large', os.O_RDWR)
+os.pwrite(f, b'here', 1 << 39)
+m = mmap.mmap(f, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
+assert m[1 << 39:(1 << 39) + 5] == b'here' + bytes(1)''')
+
     def test_without_a_free_descriptor_the_server_reads_all(self):
         out = self.python('''
 import resource
