@@ -152,6 +152,13 @@ IO_EXPORT int utime(const char* path, const utimbuf* t) noexcept {
     path = p.local();                                                    \
     return IO_REAL(name) arguments;                                      \
   }
+// On file systems without attributes the list is empty. Programs report other results as errors.
+#define IO_EMPTY_LIST(follow, name)                                          \
+  IO_EXPORT ssize_t name(const char* path, char* to, size_t room) noexcept { \
+    const place p(path);                                                     \
+    if (p.remote()) return result_of(refusal_of(p, 0, follow));              \
+    return IO_REAL(name)(p.local(), to, room);                               \
+  }
 #define IO_NO_ATTRIBUTES_OF_DESCRIPTOR(type, name, rest, arguments)                            \
   IO_EXPORT type name rest noexcept {                                                          \
     return is_remote(fd) ? static_cast<type>(result_of(EOPNOTSUPP)) : IO_REAL(name) arguments; \
@@ -160,8 +167,8 @@ IO_NO_ATTRIBUTES(true, ssize_t, getxattr, (const char* path, const char* name, v
                  (path, name, to, room))
 IO_NO_ATTRIBUTES(false, ssize_t, lgetxattr, (const char* path, const char* name, void* to, size_t room),
                  (path, name, to, room))
-IO_NO_ATTRIBUTES(true, ssize_t, listxattr, (const char* path, char* to, size_t room), (path, to, room))
-IO_NO_ATTRIBUTES(false, ssize_t, llistxattr, (const char* path, char* to, size_t room), (path, to, room))
+IO_EMPTY_LIST(true, listxattr)
+IO_EMPTY_LIST(false, llistxattr)
 IO_NO_ATTRIBUTES(true, int, setxattr, (const char* path, const char* name, const void* from, size_t size, int flags),
                  (path, name, from, size, flags))
 IO_NO_ATTRIBUTES(false, int, lsetxattr, (const char* path, const char* name, const void* from, size_t size, int flags),
@@ -170,7 +177,10 @@ IO_NO_ATTRIBUTES(true, int, removexattr, (const char* path, const char* name), (
 IO_NO_ATTRIBUTES(false, int, lremovexattr, (const char* path, const char* name), (path, name))
 IO_NO_ATTRIBUTES_OF_DESCRIPTOR(ssize_t, fgetxattr, (int fd, const char* name, void* to, size_t room),
                                (fd, name, to, room))
-IO_NO_ATTRIBUTES_OF_DESCRIPTOR(ssize_t, flistxattr, (int fd, char* to, size_t room), (fd, to, room))
 IO_NO_ATTRIBUTES_OF_DESCRIPTOR(int, fsetxattr, (int fd, const char* name, const void* from, size_t size, int flags),
                                (fd, name, from, size, flags))
 IO_NO_ATTRIBUTES_OF_DESCRIPTOR(int, fremovexattr, (int fd, const char* name), (fd, name))
+IO_EXPORT ssize_t flistxattr(int fd, char* to, size_t room) noexcept {
+  if (!is_remote(fd)) return IO_REAL(flistxattr)(fd, to, room);
+  return result_of((file_of(fd)->flags() & O_PATH) != 0 ? EBADF : 0);
+}

@@ -102,6 +102,8 @@ void others(const char* file) {
   show("chroot-none", chroot("none"));
   show("mkfifo", mkfifo("fifo", 0600));
   show("getxattr", getxattr(file, "user.a", nullptr, 0));
+  show("listxattr", listxattr(file, nullptr, 0) == 0 && flistxattr(fd, nullptr, 0) == 0 ? 0 : -1);
+  show("listxattr-none", listxattr("none", nullptr, 0));
   show("FICLONE", ioctl(fd, FICLONE, fd));
   fiemap map{};
   show("FIEMAP", ioctl(fd, FS_IOC_FIEMAP, &map));

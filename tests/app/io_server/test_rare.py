@@ -16,7 +16,7 @@ execve EACCES, execve-none ENOENT, execv EACCES, execvp EACCES, execvpe EACCES, 
 execle EACCES, fexecve EACCES, execveat EACCES, posix_spawn EACCES, posix_spawnp-none ENOENT, bind EPERM,
 bind-file EADDRINUSE, connect ECONNREFUSED, connect-none ENOENT, sendto ECONNREFUSED, inotify_add_watch EOPNOTSUPP,
 inotify_add_watch-none ENOENT, name_to_handle_at EOPNOTSUPP, chroot EPERM, chroot-none ENOENT, mkfifo EPERM,
-getxattr EOPNOTSUPP, FICLONE EOPNOTSUPP, FIEMAP EOPNOTSUPP, FIGETBSZ ENOTTY, F_SETLEASE EINVAL, aio_read ENOSYS,
+getxattr EOPNOTSUPP, listxattr done, listxattr-none ENOENT, FICLONE EOPNOTSUPP, FIEMAP EOPNOTSUPP, FIGETBSZ ENOTTY, F_SETLEASE EINVAL, aio_read ENOSYS,
 aio_write ENOSYS, aio_fsync ENOSYS, lio_listio ENOSYS, fopen-ccs EINVAL, fts_open EOPNOTSUPP,
 fts_open-absolute EOPNOTSUPP, wordexp EOPNOTSUPP, wordexp-absolute EOPNOTSUPP, wordexp-variable EOPNOTSUPP,
 wordexp-none done, __xmknod EPERM, dlopen none, dlopen none'''
