@@ -8,7 +8,7 @@
 namespace io_server {
 
 /// What begins each request. Changes with each change of this file.
-constexpr uint32_t protocol_magic = 0x4c494f3a;
+constexpr uint32_t protocol_magic = 0x4c494f3b;
 /// The server's handle for requests: it registers its queue before anything else.
 constexpr lci::rcomp_t request_queue = 1;
 
@@ -46,7 +46,8 @@ enum class op : uint16_t {
   mkdir,      ///< text: path, a: mode
   symlink,    ///< text: target, text2: path; b: handle of the folder of text2
   readlink,   ///< text: path; data: the target
-  link,       ///< text, text2: paths; a: whether to follow, b: handle of the folder of text2
+  link,       ///< text, text2: paths; a: whether to follow, b: handle of the folder of text2. Without text: the open
+              ///< file of `handle` gets the name text2
   chmod,      ///< text: path (or handle), a: mode
   chown,      ///< text: path (or handle), a: user, b: group, c: whether to follow
   utimens,    ///< text: path (or handle), a, b: seconds since 1970 of the two times, c: see packed_times()

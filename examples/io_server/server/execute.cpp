@@ -70,7 +70,9 @@ int open_file_of(const root_folder& root, session& client, const received& r, re
 int find_folders(const session& client, received& r) {
   const request& h = r.head;
   const bool has_two = h.what == op::rename || h.what == op::link || h.what == op::symlink;
-  if (h.handle != 0 && !r.text.empty() && h.what != op::symlink && (r.folder = client.find(h.handle)) == nullptr)
+  const bool is_of_file = h.what == op::link;  // its text may be empty
+  if (h.handle != 0 && (is_of_file || !r.text.empty()) && h.what != op::symlink &&
+      (r.folder = client.find(h.handle)) == nullptr)
     return EBADF;
   if (has_two && h.b != 0 && !r.text2.empty() && (r.folder2 = client.find(static_cast<uint64_t>(h.b))) == nullptr)
     return EBADF;

@@ -76,6 +76,17 @@ int rename(const root_folder& root, const received& r, int folder, const last_na
       static_cast<int>(syscall(SYS_renameat2, folder, name.text.c_str(), folder2.get(), name2.text.c_str(), flags)));
 }
 
+/// Links what a descriptor is open for.
+int link_descriptor(const root_folder& root, const received& r, int fd) {
+  last_name name2;
+  const descriptor folder2 = root.parent(r.text2, name2, descriptor_of(r.folder2));
+  if (!folder2) return errno;
+  if (!name2.is_normal()) return EEXIST;
+  char path[48];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  return errno_of(linkat(AT_FDCWD, path, folder2.get(), name2.text.c_str(), AT_SYMLINK_FOLLOW));
+}
+
 int link(const root_folder& root, const received& r, int folder, const last_name& name) {
   // The kernel would follow a symbolic link out of the root, if its target is to be linked or a `/` follows it. Such a
   // path is opened below the root first.
@@ -85,14 +96,12 @@ int link(const root_folder& root, const received& r, int folder, const last_name
   if (by_name ? fstatat(folder, name.text.c_str(), &s, AT_SYMLINK_NOFOLLOW) != 0
               : !(target = root.open(r.text, O_PATH | (r.head.a == 0 ? O_NOFOLLOW : 0), 0, descriptor_of(r.folder))))
     return errno;
+  if (!by_name) return link_descriptor(root, r, target.get());
   last_name name2;
   const descriptor folder2 = root.parent(r.text2, name2, descriptor_of(r.folder2));
   if (!folder2) return errno;
   if (!name2.is_normal()) return EEXIST;
-  if (by_name) return errno_of(linkat(folder, name.text.c_str(), folder2.get(), name2.text.c_str(), 0));
-  char path[48];
-  std::snprintf(path, sizeof path, "/proc/self/fd/%d", target.get());
-  return errno_of(linkat(AT_FDCWD, path, folder2.get(), name2.text.c_str(), AT_SYMLINK_FOLLOW));
+  return errno_of(linkat(folder, name.text.c_str(), folder2.get(), name2.text.c_str(), 0));
 }
 
 }  // namespace
@@ -101,6 +110,7 @@ int execute_on_names(const root_folder& root, const received& r) {
   const request& h = r.head;
   last_name name;
   if (h.what == op::symlink && r.text.empty()) return ENOENT;
+  if (h.what == op::link && r.text.empty() && r.folder != nullptr) return link_descriptor(root, r, r.folder->fd.get());
   // For a symbolic link, the first text is the target, which may be any text; the second is the path.
   const bool is_second = h.what == op::symlink;
   const descriptor folder =

@@ -19,7 +19,7 @@ constexpr int most_links = 40;  // as in Linux
 int open_in_root(int root, const char* path, int flags, mode_t mode) {
   open_how how{};
   how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
-  how.mode = (flags & O_CREAT) != 0 ? mode & 07777 : 0;
+  how.mode = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? mode & 07777 : 0;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   int fd;
   do {
@@ -170,7 +170,7 @@ descriptor root_folder::walk(const std::string& path, int flags, mode_t mode) co
     errno = (flags & O_EXCL) != 0 ? EEXIST : EISDIR;
     return descriptor();
   }
-  return descriptor(openat(here(), ".", (flags & ~O_NOFOLLOW) | O_CLOEXEC));
+  return descriptor(openat(here(), ".", (flags & ~O_NOFOLLOW) | O_CLOEXEC, mode & 07777));
 }
 
 }  // namespace io_server

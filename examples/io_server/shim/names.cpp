@@ -33,11 +33,18 @@ int mkdir_any(int folder, const char* path, mode_t mode) {
 
 int refuse_node(const place& p) { return result_of(simple(op::access, p, F_OK, 0) == 0 ? EEXIST : EPERM); }
 
+bool is_empty(const place& p) { return !p.remote() && p.local() != nullptr && p.local()[0] == '\0'; }
+
+/// Gives an open file a name, also one that has none (O_TMPFILE).
+int link_open_file(int fd, const place& q) {
+  if (!q.remote()) return result_of(q.local() == nullptr ? EFAULT : is_empty(q) ? ENOENT : EXDEV);
+  return with_file(fd, [&](using_file& f) {
+    return f.client().call(op::link, io_server::location(f.handle(), ""), q.at(f.client()), 1);
+  });
+}
+
 /// A request with two paths. Both must be remote.
 int two(op what, const place& p, const place& q, int64_t a) {
-  const auto is_empty = [](const place& one) {
-    return !one.remote() && one.local() != nullptr && one.local()[0] == '\0';
-  };
   for (const place* one : {&p, &q})
     if (!one->remote() && one->local() == nullptr) return result_of(EFAULT);
   if (is_empty(p) || is_empty(q)) return result_of(ENOENT);
@@ -131,9 +138,12 @@ IO_EXPORT int rename(const char* old, const char* now) noexcept { return renamea
 
 IO_EXPORT int linkat(int from, const char* old, int to, const char* now, int flags) noexcept {
   const place p(from, old), q(to, now);
+  const bool is_from = (flags & AT_EMPTY_PATH) != 0 && is_empty(p) && is_remote(from);
+  if (is_from) return link_open_file(from, q);
   if (!p.remote() && !q.remote()) return IO_REAL(linkat)(from, p.local(), to, q.local(), flags);
   if ((flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)) != 0) return result_of(EINVAL);
   if (p.names_descriptor() && (flags & AT_SYMLINK_FOLLOW) == 0) return result_of(EXDEV);
+  if (p.descriptor() >= 0) return link_open_file(p.descriptor(), q);
   return two(op::link, p, q, (flags & AT_SYMLINK_FOLLOW) != 0);
 }
 IO_EXPORT int link(const char* old, const char* now) noexcept { return linkat(AT_FDCWD, old, AT_FDCWD, now, 0); }

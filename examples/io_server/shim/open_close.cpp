@@ -36,10 +36,12 @@ mode_t masked(mode_t mode) { return mode & ~process_umask().load(); }
 
 namespace {
 
+bool wants_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+
 int open_at_server(io_server::client& c, const place& p, int flags, mode_t mode, io_server::client::opened* what) {
   // Processes that inherit the descriptor share the open file at the server. The number can't be guessed.
   what->number = uint64_t{arc4random()} << 32 | arc4random() | 1;
-  return c.open(p.at(c), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, what);
+  return c.open(p.at(c), flags, wants_mode(flags) ? masked(mode) : 0, what);
 }
 
 /// The path by which the file is opened again. That of a folder has no symbolic links: paths relative to it may begin
@@ -131,8 +133,6 @@ int open_any(int folder, const char* path, int flags, mode_t mode) {
   pthread_testcancel();
   return open_remote(p, flags, mode);
 }
-
-bool wants_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
 /// Descriptors of which the program does not know.
 bool is_hidden(int fd) { return is_of_lci(fd) || (fd >= 0 && !is_inside() && fd == current_cwd_descriptor()); }

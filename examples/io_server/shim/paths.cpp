@@ -229,6 +229,7 @@ void place::resolve_descriptor(const char* path) {
   if (file == nullptr) return;
   resolve(outer(file->path()) + rest);
   names_descriptor_ = remote_ && *rest == '\0';
+  if (names_descriptor_) descriptor_ = fd;
   if (!names_descriptor_) stay_relative(file, rest);
 }
 

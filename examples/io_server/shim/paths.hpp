@@ -41,6 +41,8 @@ class place {
   /// Returns whether the path names one of the process's descriptors of remote files, or the working folder, by a link
   /// of /dev or /proc; inner() is the file's path.
   bool names_descriptor() const { return names_descriptor_; }
+  /// That descriptor; -1 if the path names none.
+  int descriptor() const { return descriptor_; }
   /// The path for the real function; null if the program has passed null.
   const char* local() const { return rewritten_ ? text_.c_str() : given_; }
 
@@ -53,6 +55,7 @@ class place {
 
   const char* given_;
   bool remote_ = false, rewritten_ = false, stays_below_ = false, unknown_ = false, names_descriptor_ = false;
+  int descriptor_ = -1;
   std::string text_;
   // The folder to which the path is relative, and the rest of the path. text_ is where it was when it was opened.
   std::shared_ptr<remote_file> folder_;

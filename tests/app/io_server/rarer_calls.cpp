@@ -54,6 +54,32 @@ void formatted() {
   SHOW(dprintf(open("text", O_RDONLY), "no"));
 }
 
+// Names for what descriptors are open for: a file without a name (O_TMPFILE), and one that has another name by now.
+void named_descriptors() {
+  const auto name = [](int fd, const char* as) {
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    return linkat(AT_FDCWD, path.c_str(), AT_FDCWD, as, AT_SYMLINK_FOLLOW);
+  };
+  int fd = open(".", O_TMPFILE | O_RDWR, 0640);
+  SHOW(write(fd, "nameless", 8));
+  SHOW(name(fd, "named"));
+  SHOW(name(fd, "named"));
+  SHOW(name(fd, "none/named"));
+  show("named", content("named"));
+  SHOW(mode_of("named"));
+  SHOW(rename("named", "renamed"));
+  SHOW(close(open("named", O_CREAT | O_WRONLY, 0600)));
+  SHOW(name(fd, "again"));
+  show("again", content("again"));
+  close(fd);
+  fd = open(".", O_TMPFILE | O_RDWR | O_EXCL, 0640);
+  SHOW(name(fd, "never"));
+  close(fd);
+  fd = open(".", O_RDONLY);
+  SHOW(name(fd, "folder"));
+  close(fd);
+}
+
 void holes() {
   const int fd = open("sparse", O_CREAT | O_RDWR, 0644);
   SHOW(pwrite(fd, "data", 4, 1 << 20));
@@ -440,6 +466,7 @@ void by_number() {
 int main(int argc, char** argv) {
   if (argc != 2 || chdir(argv[1]) != 0) return 2;
   formatted();
+  named_descriptors();
   holes();
   modes();
   listings();
