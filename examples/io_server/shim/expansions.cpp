@@ -1,11 +1,9 @@
-// fts_open() and wordexp(), which look at folders by internal calls that can't be replaced. They are refused for remote
-// folders: the C library would look at local ones.
-#include <fts.h>
+// wordexp(), which looks at folders by internal calls that can't be replaced. It is refused for patterns of remote
+// files: the C library would look at local ones.
 #include <wordexp.h>
 
 #include <cerrno>
 #include <cstring>
-#include <vector>
 
 #include "calls.hpp"
 #include "real.hpp"
@@ -13,24 +11,6 @@
 namespace io_shim {
 
 namespace {
-
-template <class Function, class Compare>
-auto open_trees(Function real, char* const* paths, int options, Compare compare) -> decltype(real(paths, 0, compare)) {
-  using result = decltype(real(paths, 0, compare));
-  return unless_no_memory(
-      [&]() -> result {
-        std::vector<place> places;
-        for (char* const* p = paths; *p != nullptr; ++p) places.emplace_back(*p);
-        std::vector<char*> local;
-        for (const place& p : places) {
-          if (p.remote()) return errno = EOPNOTSUPP, nullptr;
-          local.push_back(const_cast<char*>(p.local()));
-        }
-        local.push_back(nullptr);
-        return real(local.data(), options, compare);
-      },
-      [](int error) -> result { return errno = error, nullptr; });
-}
 
 bool has_pattern(const char* text) { return std::strpbrk(text, "*?[") != nullptr; }
 
@@ -50,13 +30,6 @@ bool has_remote_pattern(const char* text, const wordexp_t& words) {
 }  // namespace io_shim
 
 using namespace io_shim;
-
-IO_EXPORT FTS* fts_open(char* const* paths, int options, int (*compare)(const FTSENT**, const FTSENT**)) {
-  return open_trees(IO_REAL(fts_open), paths, options, compare);
-}
-IO_EXPORT FTS64* fts64_open(char* const* paths, int options, int (*compare)(const FTSENT64**, const FTSENT64**)) {
-  return open_trees(IO_REAL(fts64_open), paths, options, compare);
-}
 
 IO_EXPORT int wordexp(const char* text, wordexp_t* words, int flags) {
   const int result = IO_REAL(wordexp)(text, words, flags);

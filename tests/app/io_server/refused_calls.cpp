@@ -3,7 +3,6 @@
 #include <aio.h>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <spawn.h>
@@ -126,15 +125,6 @@ void others(const char* file) {
 }
 
 void trees(const char* folder) {
-  const auto walk = [](const char* what, const char* where) {
-    std::string path = where;
-    char* const paths[] = {path.data(), nullptr};
-    FTS* const walk = fts_open(paths, FTS_PHYSICAL, nullptr);
-    show(what, walk != nullptr ? 0 : -1);
-    if (walk != nullptr) fts_close(walk);
-  };
-  walk("fts_open", ".");
-  walk("fts_open-absolute", folder);
   const auto expand = [](const char* what, const std::string& text) {
     wordexp_t words{};
     const int code = wordexp(text.c_str(), &words, 0);

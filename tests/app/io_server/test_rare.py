@@ -17,8 +17,8 @@ execle EACCES, fexecve EACCES, execveat EACCES, posix_spawn EACCES, posix_spawnp
 bind-file EADDRINUSE, connect ECONNREFUSED, connect-none ENOENT, sendto ECONNREFUSED, inotify_add_watch EOPNOTSUPP,
 inotify_add_watch-none ENOENT, name_to_handle_at EOPNOTSUPP, chroot EPERM, chroot-none ENOENT, mkfifo EPERM,
 getxattr EOPNOTSUPP, listxattr done, listxattr-none ENOENT, FICLONE EOPNOTSUPP, FIEMAP EOPNOTSUPP, FIGETBSZ ENOTTY, F_SETLEASE EINVAL, aio_read ENOSYS,
-aio_write ENOSYS, aio_fsync ENOSYS, lio_listio ENOSYS, fopen-ccs EINVAL, fts_open EOPNOTSUPP,
-fts_open-absolute EOPNOTSUPP, wordexp EOPNOTSUPP, wordexp-absolute EOPNOTSUPP, wordexp-variable EOPNOTSUPP,
+aio_write ENOSYS, aio_fsync ENOSYS, lio_listio ENOSYS, fopen-ccs EINVAL,
+wordexp EOPNOTSUPP, wordexp-absolute EOPNOTSUPP, wordexp-variable EOPNOTSUPP,
 wordexp-none done, __xmknod EPERM, dlopen none, dlopen none'''
 
 
@@ -104,6 +104,12 @@ class Programs(ServedTest):
             fs.writeFileSync("a", Buffer.alloc(300000, "abc")); fs.copyFileSync("a", "b"); fs.truncateSync("a", 5)
             console.log(fs.readFileSync("b").length, fs.statSync("a").size, fs.readdirSync(".").join())"""
         self.assertEqual(self.run_remotely('node', '-e', script).split(), ['300000', '5', 'a,b'])
+
+    @needs('tclsh')
+    def test_tcl_copies_and_removes_folders(self):
+        script = 'cd /remote; file mkdir a/b; close [open a/b/c w]; file copy a d; file delete -force a; puts [glob -- * */*]'
+        (self.folder / 'script').write_text(script)
+        self.assertEqual(self.run_remotely('tclsh', self.folder / 'script'), 'd d/b\n')
 
     @needs('g++')
     def test_streams_of_cxx_that_a_library_has_initialized_before(self):

@@ -2,6 +2,7 @@
 // calls.cpp.
 #include <dirent.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <ftw.h>
 #include <glob.h>
 #include <spawn.h>
@@ -272,6 +273,65 @@ void wide_characters() {
   std::fclose(f);
 }
 
+/// Walks trees by fts_read(); `instruct` may give instructions for entries.
+template <class Instruct>
+void walk_files(const std::string& title, std::vector<std::string> paths, int options, Instruct instruct) {
+  std::vector<char*> given;
+  for (std::string& path : paths) given.push_back(path.data());
+  given.push_back(nullptr);
+  FTS* const f = fts_open(given.data(), options, [](const FTSENT** a, const FTSENT** b) {
+    return std::strcmp((*a)->fts_name, (*b)->fts_name);
+  });
+  say(title + ": " + code(f != nullptr ? 0 : -1));
+  if (f == nullptr) return;
+  while (FTSENT* const e = fts_read(f)) {
+    struct stat s {};
+    const int found = stat(e->fts_accpath, &s);
+    const bool has_status = e->fts_info == FTS_F && e->fts_statp->st_size == s.st_size;
+    say(std::to_string(e->fts_info) + " " + std::to_string(e->fts_level) + " " + without_top(e->fts_path) + " " +
+        e->fts_name + " " + std::to_string(e->fts_errno) + " " + std::to_string(found) + " " +
+        std::to_string(e->fts_number++) + " " + std::to_string(has_status) + " " +
+        (e->fts_info == FTS_DC ? e->fts_cycle->fts_name : ""));
+    instruct(f, e);
+  }
+  say("the end: " + code(-errno) + " " + code(fts_close(f)));
+}
+
+void file_trees() {
+  const auto none = [](FTS*, FTSENT*) {};
+  mkdir("walked", 0755);
+  mkdir("walked/inner", 0755);
+  mkdir("walked/empty", 0755);
+  (void)!symlink("..", "walked/inner/cycle");
+  (void)!symlink("nowhere", "walked/dangling");
+  for (const char* name : {"walked/a", "walked/inner/b"}) close(open(name, O_CREAT | O_WRONLY, 0644));
+  walk_files("physical", {"walked"}, FTS_PHYSICAL, none);
+  walk_files("logical", {"walked/", top + "/walked/a"}, FTS_LOGICAL, none);
+  walk_files("dots", {"walked//inner", "walked/."}, FTS_PHYSICAL | FTS_SEEDOT | FTS_NOCHDIR, none);
+  walk_files("no status", {top + "/walked"}, FTS_PHYSICAL | FTS_NOSTAT | FTS_NOCHDIR | FTS_XDEV, none);
+  walk_files("links", {"walked/inner/cycle", "none"}, FTS_PHYSICAL | FTS_COMFOLLOW, none);
+  walk_files("instructed", {"walked"}, FTS_PHYSICAL | FTS_NOCHDIR, [](FTS* f, FTSENT* e) {
+    if (std::strcmp(e->fts_name, "inner") == 0) fts_set(f, e, FTS_SKIP);
+    if (e->fts_info == FTS_SL) fts_set(f, e, FTS_FOLLOW);
+    if (std::strcmp(e->fts_name, "a") == 0 && e->fts_number == 1) fts_set(f, e, FTS_AGAIN);
+  });
+  walk_files("children", {"walked"}, FTS_PHYSICAL | FTS_NOCHDIR, [](FTS* f, FTSENT* e) {
+    for (int how : {0, FTS_NAMEONLY, 77})
+      for (const FTSENT* child = fts_children(f, how); child != nullptr; child = child->fts_link)
+        say("child " + without_top({e->fts_path, e->fts_pathlen}) + " " + child->fts_name + " " +
+            std::to_string(child->fts_info));
+  });
+  walk_files("empty", {""}, FTS_PHYSICAL, none);
+  walk_files("wrong options", {"walked"}, 0x1000, none);
+  walk_files("removed", {"walked"}, FTS_PHYSICAL | FTS_NOCHDIR, [](FTS*, FTSENT* e) {
+    if (e->fts_info == FTS_DP)
+      rmdir(e->fts_accpath);
+    else if (e->fts_info != FTS_D)
+      unlink(e->fts_accpath);
+  });
+  say("is removed: " + code(access("walked", F_OK)));
+}
+
 void renames() {
   mkdir("renamed", 0755);
   say("rename: " + code(rename("renamed", "again")));
@@ -290,6 +350,7 @@ int main(int argc, char** argv) {
   globs();
   children();
   walks();
+  file_trees();
   renames();
   wide_characters();
   return 0;
