@@ -26,6 +26,9 @@ constexpr double closing_limit = 5;
 /// A server thread moves to another processor at most once in this time. While all processors are busy, moving again
 /// would not help.
 constexpr std::chrono::milliseconds between_migrations{10};
+/// A further thread is started if none leads for this long.
+constexpr std::chrono::milliseconds without_leader{100};
+constexpr size_t most_threads = 256;
 
 /// Moves the calling thread to another processor if it runs on `processor`, where the client goes on copying. When a
 /// request wakes a server thread, the kernel often places it on its client's processor, and moves it only after up to
@@ -68,23 +71,67 @@ server::~server() {
 
 void server::start() {
   try {
-    for (int i = 0; i < threads_; ++i)
-      buffers_.push_back(std::make_unique<transfer_buffers>(lci::get_default_device(),
-                                                            [this](int client) { end_of(client, "has failed"); }));
-    while (others_.size() + 1 < buffers_.size())
-      others_.emplace_back([this, &its = *buffers_[others_.size() + 1]] { work(its); });
+    add_buffers();
+    const std::lock_guard guard(supervising_);
+    while (others_.size() + 1 < static_cast<size_t>(threads_)) start_thread();
+    supervisor_ = std::thread([this] { supervise(); });
   } catch (const std::exception& e) {
     throw std::runtime_error("can't start " + std::to_string(threads_) + " threads: " + e.what());
   }
 }
 
+void server::add_buffers() {
+  buffers_.push_back(std::make_unique<transfer_buffers>(lci::get_default_device(),
+                                                        [this](int client) { end_of(client, "has failed"); }));
+}
+
+void server::start_thread() {
+  if (buffers_.size() < others_.size() + 2) add_buffers();
+  others_.emplace_back([this, &its = *buffers_.back()] { work(its); });
+}
+
+void server::let_another_lead(std::unique_lock<std::mutex>& leading) {
+  leading.unlock();
+  if (free_.fetch_sub(1) > 1 || lacks_leader_.exchange(true)) return;
+  const std::lock_guard guard(supervising_);  // the supervisor is waiting, or sees the change
+  changed_.notify_one();
+}
+
+void server::supervise() {
+  std::unique_lock lock(supervising_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ends_ || lacks_leader_; });
+    const uint64_t before = leads_.load(std::memory_order_relaxed);
+    if (changed_.wait_for(lock, without_leader, [this] { return ends_; })) return;
+    lacks_leader_ = false;
+    if (free_ > 0) continue;
+    lacks_leader_ = true;  // look again
+    if (leads_.load(std::memory_order_relaxed) != before || others_.size() + 1 >= most_threads) continue;
+    try {
+      start_thread();
+    } catch (const std::exception&) {  // no memory, or no thread
+    }
+  }
+}
+
 void server::run() {
-  work(*buffers_.front());
+  transfer_buffers* its;
+  {
+    const std::lock_guard guard(supervising_);
+    its = buffers_.front().get();
+  }
+  work(*its);
   join();
 }
 
 void server::join() {
   stop();
+  {
+    const std::lock_guard guard(supervising_);
+    ends_ = true;
+    changed_.notify_one();
+  }
+  if (supervisor_.joinable()) supervisor_.join();
   for (std::thread& t : others_) t.join();
   others_.clear();
 }
@@ -145,8 +192,10 @@ void server::disconnect_all() {
 }
 
 void server::work(transfer_buffers& buffers) {
+  ++free_;
   std::unique_lock leading(leading_);
   while (!stopping_.load(std::memory_order_relaxed)) {
+    leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     try {
       const lci::status_t arrived = lci::cq_wait_for(requests_, 0.1);
       if (arrived.is_retry()) continue;
@@ -161,7 +210,9 @@ void server::work(transfer_buffers& buffers) {
     } catch (const std::exception& e) {
       std::fprintf(stderr, "lci_iod: %s\n", e.what());
     }
-    if (!leading.owns_lock()) leading.lock();
+    if (leading.owns_lock()) continue;
+    ++free_;
+    leading.lock();
   }
 }
 
@@ -229,15 +280,15 @@ bool server::execute_request(const lci::status_t& arrived, transfer_buffers& buf
   if (its == nullptr) return false;  // the session has ended meanwhile
   std::unique_lock<std::mutex> in_order;
   if (r.head.what == op::write_staged) in_order = std::unique_lock(its->writing);
-  if (may_last(r.head, client)) leading.unlock();
+  if (may_last(r.head, client)) let_another_lead(leading);
   if (r.head.processor != no_processor) leave_processor(r.head.processor);
   if (r.head.what == op::bye) {
     last_client_ = -1;
     sessions_.end(client);  // before the reply, so that the client's locks are free when it gets the reply
     say(client, "has left");
   } else if ((r.head.what == op::read || r.head.what == op::write) && !r.head.memory.is_empty()) {
-    buffers.on_delay = [&leading] {
-      if (leading.owns_lock()) leading.unlock();
+    buffers.on_delay = [this, &leading] {
+      if (leading.owns_lock()) let_another_lead(leading);
     };
     const std::shared_ptr<open_file> file = its->find(r.head.handle);
     if (file == nullptr)

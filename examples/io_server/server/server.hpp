@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <lci.hpp>
 #include <memory>
 #include <mutex>
@@ -19,6 +21,7 @@ namespace io_server {
 
 /// Serves requests through the process's default runtime. One thread at a time, the leader, makes progress and receives
 /// requests. It executes short requests itself; before it executes one that may take long, it lets another thread lead.
+/// If all threads wait for clients that have stopped, or for the disk, a further thread is started.
 /// A client's session ends as soon as the core reports the end of its connection.
 class server {
  public:
@@ -38,6 +41,11 @@ class server {
 
   void work(transfer_buffers& buffers);
   void join();
+  void add_buffers();
+  void start_thread();
+  void let_another_lead(std::unique_lock<std::mutex>& leading);
+  /// The function of the thread that starts further ones.
+  void supervise();
   void serve(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading);
   /// Returns false if the client has no session and so gets no reply. Throws std::bad_alloc.
   bool execute_request(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading,
@@ -66,8 +74,16 @@ class server {
   int last_client_ = -1;              // client of the last request, -1 if it has left; under leading_
   clock::time_point client_changed_;  // when the client changed last; under leading_
   std::atomic<bool> stopping_{false};
+
+  std::atomic<int> free_{0};        // threads that lead or could lead
+  std::atomic<uint64_t> leads_{0};  // how often a thread has become the leader
+  std::mutex supervising_;
+  std::condition_variable changed_;                         // lacks_leader_ or ends_
+  std::atomic<bool> lacks_leader_{false};                   // set when the last free thread stops leading
+  bool ends_ = false;                                       // under supervising_, like the next two
   std::vector<std::unique_ptr<transfer_buffers>> buffers_;  // one for each thread
   std::vector<std::thread> others_;
+  std::thread supervisor_;
 };
 
 }  // namespace io_server

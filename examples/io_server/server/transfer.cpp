@@ -54,7 +54,7 @@ bool transfer_buffers::settle(piece& p, int client) {
   while (p.is == state::under_way) {
     lci::status_t s;
     try {
-      s = lci::cq_wait_for_x(ends_, delay).device(device_).park(!on_delay)();
+      s = lci::cq_wait_for_x(ends_, on_delay ? delay : stall_limit).device(device_).park(!on_delay)();
     } catch (const lci::peer_failure_error& e) {
       on_failure_(e.failed_rank());
       continue;                        // then the operations with the failed peer complete, too

@@ -60,6 +60,22 @@ class Clients(ServedTest):
         self.assertIsNone(writer.poll())
         writer.kill()
 
+    def test_several_that_are_stopped_in_transfers_delay_no_other(self):
+        self.some_bytes('root/file', 8 << 20)
+        self.some_bytes('root/small', 100_000)
+        endless = 'import os\nf = os.open("/remote/file", os.O_RDWR)\nwhile True: '
+        stopped = [self.start(sys.executable, '-c', endless + call) for call in
+                   ('os.pread(f, 8 << 20, 0)', 'os.pwrite(f, bytes(8 << 20), 0)') * 3]
+        time.sleep(2)
+        for client in stopped:
+            client.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        self.run_remotely('cp', '/remote/small', '/remote/copy')
+        self.assertLess(time.monotonic() - begin, 20)
+        for client in stopped:
+            client.send_signal(signal.SIGCONT)
+            self.assertIsNone(client.poll())
+
     def test_nothing_stays_open_after_many_have_come_and_died(self):
         for _ in range(10):
             client = self.start(sys.executable, '-c', '''
