@@ -30,7 +30,7 @@ std::string explain(refusal why) {
     case refusal::none:
       break;
   }
-  return "it can't map this process's memory; both processes must run as one user";
+  return "it can't map this process's memory; both processes must run as one user, and its `ulimit -v` must leave room";
 }
 
 }  // namespace
