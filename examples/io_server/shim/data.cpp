@@ -270,14 +270,16 @@ IO_EXPORT ssize_t pwritev(int fd, const iovec* pieces, int n, off_t at) {
 IO_ALIAS(pwritev64, pwritev);
 
 // The flags are hints, or request durability. `at` -1 is the descriptor's position.
+constexpr int known_flags = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND;
 IO_EXPORT ssize_t preadv2(int fd, const iovec* pieces, int n, off_t at, int flags) {
   if (!is_remote(fd)) return IO_REAL(preadv2)(fd, pieces, n, at, flags);
+  if ((flags & ~known_flags) != 0) return result_of(EOPNOTSUPP);
   return at == -1 ? readv(fd, pieces, n) : preadv(fd, pieces, n, at);
 }
 IO_ALIAS(preadv64v2, preadv2);
 IO_EXPORT ssize_t pwritev2(int fd, const iovec* pieces, int n, off_t at, int flags) {
   if (!is_remote(fd)) return IO_REAL(pwritev2)(fd, pieces, n, at, flags);
-  if ((flags & RWF_APPEND) != 0) return result_of(EOPNOTSUPP);
+  if ((flags & ~known_flags) != 0 || (flags & RWF_APPEND) != 0) return result_of(EOPNOTSUPP);
   const ssize_t written = at == -1 ? writev(fd, pieces, n) : pwritev(fd, pieces, n, at);
   if (written >= 0 && (flags & (RWF_SYNC | RWF_DSYNC)) != 0 && fdatasync(fd) != 0) return -1;
   return written;

@@ -179,6 +179,11 @@ IO_EXPORT long pathconf(const char* path, int name) noexcept {
   return name == _PC_NAME_MAX ? s.f_namelen : IO_REAL(pathconf)("/", name);
 }
 
+// The anonymous file behind the descriptor is of a file system with other limits.
+IO_EXPORT long fpathconf(int fd, int name) noexcept {
+  return is_remote(fd) ? IO_REAL(pathconf)("/", name) : IO_REAL(fpathconf)(fd, name);
+}
+
 IO_EXPORT int statfs(const char* path, struct statfs* s) noexcept {
   const place p(path);
   if (!p.remote()) return IO_REAL(statfs)(p.local(), s);

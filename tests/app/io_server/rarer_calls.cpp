@@ -429,6 +429,9 @@ void by_number() {
   iovec pieces[2] = {{text, 3}, {text + 3, 4}};
   SHOW(syscall(SYS_pwritev2, fd, pieces, 2, 9, 0, 0));
   SHOW(syscall(SYS_preadv2, fd, pieces, 2, -1, 0, 0));
+  SHOW(preadv2(fd, pieces, 2, 0, 1 << 20));
+  SHOW(pwritev2(fd, pieces, 2, 0, 1 << 20));
+  SHOW(fpathconf(fd, _PC_FILESIZEBITS));
   struct statx x {};
   SHOW(syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_SIZE, &x));
   SHOW(x.stx_size);
