@@ -25,9 +25,9 @@ class uncancellable {
   int before_ = PTHREAD_CANCEL_ENABLE;
 };
 
-/// A scope for communication with the server, which ends as a whole: LCI waits in functions that are cancellation
-/// points, while functions like fstat() are none. Blocks signals, so that their handlers never run while locks are held,
-/// and delays fork() until no thread is in such a scope. Preserves `errno`.
+/// A scope for communication with the server. Blocks signals, so that their handlers never run while locks are held,
+/// and delays fork() until no thread is in such a scope. Preserves `errno`. pthread_cancel() does not end the thread in
+/// it: LCI waits in functions that are cancellation points, but functions like fstat() are none.
 class remote_call {
  public:
   remote_call();
