@@ -19,11 +19,17 @@ namespace detail {
 /// Allocates the value that a node owns. Throws resource_error.
 template <class Value, class Op>
 std::unique_ptr<Value> make_node_value(Op&& op) {
+#if defined(__cpp_exceptions)
   try {
     return std::make_unique<Value>(std::forward<Op>(op));
   } catch (const std::bad_alloc&) {
     throw_no_memory_for_node();
   }
+#else  // clang accepts no handler in a program compiled with -fno-exceptions
+  std::unique_ptr<Value> value(new (std::nothrow) Value(std::forward<Op>(op)));
+  if (!value) throw_no_memory_for_node();
+  return value;
+#endif
 }
 
 /// Transfers ownership of `value` to a new node; it is deleted together with the graph.

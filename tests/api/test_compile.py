@@ -136,6 +136,13 @@ class Compile(unittest.TestCase):
                     result = compile_text(compiler, path.read_text(), *STRICT, "-fsyntax-only")
                     self.assertEqual(result.returncode, 0, result.stderr)
 
+    def test_programs_without_exceptions_and_rtti_compile(self):
+        program = framed("".join(control for control, _, _ in MISTAKES.values()))
+        for compiler in COMPILERS:
+            with self.subTest(compiler=compiler):
+                result = compile_text(compiler, program, *STRICT, "-fno-exceptions", "-fno-rtti", "-fsyntax-only")
+                self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_another_language_or_an_older_standard_gets_an_error_that_names_the_remedy(self):
         for compiler in COMPILERS:
             for language, option, remedy in (("c", "-std=c11", "compile this file as C++"),
