@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string>
 
 #include "lib/base/insist_on_memory.hpp"
@@ -51,17 +53,32 @@ bool read(const lci::status_t& s, arrived_step& out) {
   return true;
 }
 
+/// The request of an iovec whose buffers are not known yet.
+LCI_request_t request_for(int rank, LCI_tag_t tag, void* user_context) {
+  LCI_request_t r;
+  r.flag = LCI_OK;
+  r.rank = rank;
+  r.tag = tag;
+  r.type = LCI_IOVEC;
+  r.data.iovec = {{nullptr, 0}, nullptr, 0};
+  r.user_context = user_context;
+  return r;
+}
+
+/// Completes an LCI_recvv() as failed, without buffers. Allocates nothing, since memory may be short.
+void deliver_failure(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, void* user_context) {
+  LCI_request_t failed = request_for(rank, tag, user_context);
+  failed.flag = LCI_ERR_FATAL;
+  const delivery_count counted(ep.id);
+  to.deliver(failed);
+}
+
 /// Receives the long buffers of one iovec, and is the completion object of these receives. The creator owns it until it
-/// calls start() or fail_now(); after that it owns itself. Receives may end in any thread.
+/// calls start(); after that it owns itself. Receives may end in any thread.
 class incoming final : public unfinished {
  public:
-  incoming(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, void* user_context) : ep_(ep), to_(to) {
-    request_.rank = rank;
-    request_.tag = tag;
-    request_.type = LCI_IOVEC;
-    request_.user_context = user_context;
-    request_.data.iovec = {{nullptr, 0}, nullptr, 0};
-  }
+  incoming(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, void* user_context)
+      : ep_(ep), to_(to), request_(request_for(rank, tag, user_context)) {}
 
   /// Uses the program's buffers, and sets their lengths to those of the message. Throws if they are too small.
   void take_buffers(const LCI_iovec_t& given, const arrived_step& m) {
@@ -156,13 +173,6 @@ class incoming final : public unfinished {
 
   void signal(lci::status_t status) override { end_piece(flag_of(status) == LCI_OK); }
 
-  /// Completes the operation as failed, without receives.
-  void fail_now() {
-    failed_.store(true, std::memory_order_relaxed);
-    left_.store(1, std::memory_order_relaxed);
-    end_piece(false);
-  }
-
  private:
   void end_piece(bool good) {
     if (!good) failed_.store(true, std::memory_order_relaxed);
@@ -192,24 +202,31 @@ void refuse(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, uint64_t id) {
 }
 
 /// Receives the long buffers of a `send`, into the buffers `given` by LCI_recvv(), or of a `put` (`given` is null).
-/// Without buffers of the program, they are allocated by malloc().
+/// Without buffers of the program, they are allocated by malloc(). Without memory, both sides end as failed.
 void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const arrived_step& m, const LCI_iovec_t* given,
              void* user_context) {
-  auto in = lci::insist_on_memory([&] { return std::make_unique<incoming>(ep, to, rank, tag, user_context); });
   const bool allocates = given == nullptr || has_no_buffers(*given);
+  const char* const function = given == nullptr ? "LCI_putva" : "LCI_recvv";
   try {
+    auto in = lci::insist_on_memory([&] { return std::make_unique<incoming>(ep, to, rank, tag, user_context); });
     if (allocates ? in->allocate_buffers(m) : (in->take_buffers(*given, m), true)) {
       in.release()->start(m.head);
       return;
     }
-    (void)fail(given == nullptr ? "LCI_putva" : "LCI_recvv",
-               "there is no memory for the buffers of an iovec from rank %d: the sender's completion says so", rank);
+    throw std::bad_alloc();
+  } catch (const std::bad_alloc&) {
+    (void)fail(function, "there is no memory for an iovec from rank %d: the sender's completion says so", rank);
   } catch (const lci::invalid_argument_error&) {
-    (void)fail_by_exception("LCI_recvv");
+    (void)fail_by_exception(function);
   }
-  refuse(ep, rank, tag, m.head.id);
+  // If the sender can't be told, for example because it has failed, the receive ends all the same.
+  try {
+    refuse(ep, rank, tag, m.head.id);
+  } catch (...) {
+    (void)fail_by_exception(function);
+  }
   // A put that was refused is not reported at the target: only its sender gets an error.
-  if (given != nullptr) return in.release()->fail_now();
+  if (given != nullptr) return deliver_failure(ep, to, rank, tag, user_context);
   count_delivered(ep.id);
 }
 
@@ -248,7 +265,7 @@ class vector_receive final : public unfinished {
     arrived_step m;
     if (flag_of(s) == LCI_OK && read(s, m) && m.head.what == step::send)
       return receive(ep_, to_, s.rank, tag_, m, &given_, user_context_);
-    lci::insist_on_memory([&] { return new incoming(ep_, to_, s.rank, tag_, user_context_); })->fail_now();
+    deliver_failure(ep_, to_, s.rank, tag_, user_context_);
   }
 
   step_memory memory;
@@ -309,7 +326,12 @@ void handle_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step
   reply.id = m.head.id;
   reply.piggy_back = m.head.wanted;
   const delivery_count counted(ep.id);
-  post_step(ep, s.rank, user_tag_of(s.tag), reply, reinterpret_cast<const void*>(m.head.address));
+  try {
+    post_step(ep, s.rank, user_tag_of(s.tag), reply, reinterpret_cast<const void*>(m.head.address));
+  } catch (const std::bad_alloc&) {
+    (void)fail("LCI_getv", "there is no memory for piggy-back data that rank %d gets: its completion says so", s.rank);
+    return refuse(ep, s.rank, user_tag_of(s.tag), m.head.id);
+  }
   step_head delivered = m.head;
   delivered.piggy_back = m.head.wanted;
   if (m.head.signals != 0) deliver_signal(receiver_of(ep, m.head.receiver, s), s, delivered);

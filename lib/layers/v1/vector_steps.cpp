@@ -43,13 +43,17 @@ void step_packet::post(LCI_endpoint_s& ep, int rank, LCI_tag_t tag) {
 }
 
 void post_step(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, const step_head& head, const void* piggy_back) {
+  const auto post = [&](const void* bytes, size_t size) {
+    (void)lci::post_am_x(rank, bytes, size, lci::COMP_NULL, ep.ports->steps).device(ep.core).tag(ep.id_bits | tag)();
+  };
+  const auto bytes = bytes_of(head);
+  // Allocates nothing then: the step may say that there is no memory.
+  if (head.piggy_back == 0) return post(bytes.data(), bytes.size());
   std::vector<std::byte> memory =
       lci::insist_on_memory([&] { return std::vector<std::byte>(sizeof head + head.piggy_back); });
-  std::memcpy(memory.data(), &head, sizeof head);
-  if (head.piggy_back > 0) std::memcpy(memory.data() + sizeof head, piggy_back, head.piggy_back);
-  (void)lci::post_am_x(rank, memory.data(), memory.size(), lci::COMP_NULL, ep.ports->steps)
-      .device(ep.core)
-      .tag(ep.id_bits | tag)();
+  std::memcpy(memory.data(), bytes.data(), bytes.size());
+  std::memcpy(memory.data() + bytes.size(), piggy_back, head.piggy_back);
+  post(memory.data(), memory.size());
 }
 
 issued_vector::issued_vector(LCI_endpoint_s& e, comp& to, int peer, LCI_tag_t t, const LCI_iovec_t& iovec,

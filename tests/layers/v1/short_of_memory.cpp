@@ -1,10 +1,12 @@
-// Iovecs between ranks of one process while single allocations of the library fail: each arrives.
+// Iovecs within a process while single allocations of the library fail: each arrives. While all fail for a time: each
+// operation ends.
 #include <lci.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <optional>
 
 #include "tests/support/failing_memory.hpp"
 
@@ -56,6 +58,69 @@ bool exchange(LCI_comp_t queue, long good) {
   return failures > 0;
 }
 
+/// A put, a send and a get of iovecs, where the first `good` allocations succeed, and then none for a time longer than
+/// the library waits for memory. Returns whether an allocation has failed.
+bool survive(LCI_comp_t queue, long good) {
+  static char memory[100], got_memory[100];
+  char piggy_back[100], data[5000];
+  std::memset(piggy_back, 7, sizeof piggy_back);
+  std::memset(memory, 8, sizeof memory);
+  std::memset(got_memory, 0, sizeof got_memory);
+  std::memset(data, 9, sizeof data);
+  LCI_lbuffer_t buffer{LCI_SEGMENT_ALL, data, sizeof data};
+  const LCI_iovec_t sent{{piggy_back, sizeof piggy_back}, &buffer, 1}, none{};
+  const LCI_iovec_t wanted{{memory, sizeof memory}, nullptr, 0}, got{{got_memory, sizeof got_memory}, nullptr, 0};
+  char put_context, send_context, receive_context, get_context;
+  std::optional<lci_test::failing_memory> some;
+  some.emplace(0, good);
+  const auto post = [&](auto&& f) {
+    for (LCI_error_t code = f(); code != LCI_OK; code = f()) {
+      if (code == LCI_ERR_FATAL) some.reset();
+      (void)LCI_progress(LCI_UR_DEVICE);
+    }
+  };
+  post([&] { return LCI_putva(LCI_UR_ENDPOINT, sent, queue, LCI_RANK, 1, LCI_DEFAULT_COMP_REMOTE, &put_context); });
+  post([&] { return LCI_recvv(LCI_UR_ENDPOINT, none, LCI_RANK, 2, queue, &receive_context); });
+  post([&] { return LCI_sendv(LCI_UR_ENDPOINT, sent, LCI_RANK, 2, queue, &send_context); });
+  post([&] { return LCI_getv(LCI_UR_ENDPOINT, got, queue, LCI_RANK, 3, wanted, LCI_NO_COMP_REMOTE, &get_context); });
+  bool ended[5] = {};  // the put, its arrival, the send, the receive, the get
+  bool failed[5] = {};
+  const auto note = [&](size_t i, const LCI_request_t& r) {
+    require(!ended[i], "an operation has ended twice", good);
+    ended[i] = true;
+    failed[i] = r.flag != LCI_OK;
+  };
+  const auto free_all = [](const LCI_iovec_t& v) {
+    for (int i = 0; i < v.count; ++i) LCI_lbuffer_free(v.lbuffers[i]);
+    std::free(v.lbuffers);
+    std::free(v.piggy_back.address);
+  };
+  const auto is_over = [&] { return ended[0] && (failed[0] || ended[1]) && ended[2] && ended[3] && ended[4]; };
+  for (long polls = 0; !is_over() && polls < 1000000; ++polls) {
+    if (polls == 100) some.reset();
+    (void)LCI_progress(LCI_UR_DEVICE);
+    LCI_request_t r;
+    while (LCI_queue_pop(LCI_UR_CQ, &r) == LCI_OK) {
+      note(1, r);
+      free_all(r.data.iovec);
+    }
+    while (LCI_queue_pop(queue, &r) == LCI_OK) {
+      const size_t i = r.user_context == &put_context       ? 0
+                       : r.user_context == &send_context    ? 2
+                       : r.user_context == &receive_context ? 3
+                                                            : 4;
+      note(i, r);
+      if (i == 3 && !failed[i]) free_all(r.data.iovec);
+    }
+  }
+  some.reset();
+  require(is_over(), "an operation does not end", good);
+  require(!failed[0] || !ended[1], "a put that has failed has arrived", good);
+  require(failed[2] == failed[3], "a send and its receive end differently", good);
+  require(failed[4] || std::memcmp(memory, got_memory, sizeof memory) == 0, "a get has other data", good);
+  return lci_test::failing_memory::failures() > 0;
+}
+
 }  // namespace
 
 int main() {
@@ -64,6 +129,10 @@ int main() {
   long good = 0;
   while (exchange(queue, good)) ++good;
   require(good > 5, "too few allocations", good);
+  good = 0;
+  while (survive(queue, good)) ++good;
+  require(good > 5, "too few allocations", good);
+  require(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK, "no fence", good);
   require(LCI_queue_free(&queue) == LCI_OK && LCI_finalize() == LCI_OK, "no end", good);
   return 0;
 }
