@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "lib/layers/mercury/message_check.hpp"
+#include "lib/layers/mercury/misuse.hpp"
 #include "lib/layers/mercury/wire.hpp"
 
 namespace mercury {
@@ -33,9 +34,10 @@ hg_return_t argument_fetch::open(na_class_t* na, na_addr_t source, const char* p
   std::memcpy(&h, payload, sizeof h);
   size_ = h.arguments;
   check_ = h.check;
-  if (NA_Mem_handle_deserialize(na, &remote_, payload + sizeof h, size - sizeof h) != NA_SUCCESS) {
+  const na_return_t read = NA_Mem_handle_deserialize(na, &remote_, payload + sizeof h, size - sizeof h);
+  if (read != NA_SUCCESS) {
     remote_ = NA_MEM_HANDLE_NULL;
-    return HG_PROTOCOL_ERROR;
+    return code_for(read, HG_PROTOCOL_ERROR);
   }
   source_ = source;
   const hg_return_t result = budget_.take(source, size_);
@@ -54,19 +56,20 @@ void argument_fetch::free_handles(na_class_t* na) {
 
 hg_return_t argument_fetch::start(na_class_t* na, na_context_t* context, void* buffer, na_cb_t callback, void* arg) {
   buffer_ = buffer;
-  if (NA_Mem_handle_create(na, buffer, size_, NA_MEM_READWRITE, &local_) != NA_SUCCESS) {
+  const na_return_t made = NA_Mem_handle_create(na, buffer, size_, NA_MEM_READWRITE, &local_);
+  if (made != NA_SUCCESS) {
     local_ = NA_MEM_HANDLE_NULL;
-    return HG_NA_ERROR;
+    return code_for(made, HG_NA_ERROR);
   }
   operations_.fetch_add(1, std::memory_order_relaxed);
   const na_return_t code = NA_Get(na, context, callback, arg, local_, 0, remote_, 0, size_, source_, NA_OP_ID_IGNORE);
   if (code == NA_SUCCESS) return HG_SUCCESS;
   operations_.fetch_sub(1, std::memory_order_release);
-  return code == NA_NOMEM_ERROR ? HG_NOMEM_ERROR : HG_NA_ERROR;
+  return code_for(code, HG_NA_ERROR);
 }
 
 hg_return_t argument_fetch::result(const na_cb_info* info) const {
-  if (info->ret != NA_SUCCESS) return info->ret == NA_NOMEM_ERROR ? HG_NOMEM_ERROR : HG_NA_ERROR;
+  if (info->ret != NA_SUCCESS) return code_for(info->ret, HG_NA_ERROR);
   return message_check(check_start, buffer_, size_) == check_ ? HG_SUCCESS : HG_CHECKSUM_ERROR;
 }
 

@@ -23,11 +23,17 @@ bulk::bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flag
       segment_count_(segments_.size()),
       flags_(flags) {
   // NA takes a pointer to non-const, but does not write to the list.
-  if (NA_Mem_handle_create_segments(r.network->na(), const_cast<na_segment*>(segments_.data()), segments_.size(), flags,
-                                    &memory_) != NA_SUCCESS)
-    throw std::runtime_error("the network can't describe the memory");
+  const na_return_t made =
+      NA_Mem_handle_create_segments(na_, const_cast<na_segment*>(segments_.data()), segments_.size(), flags, &memory_);
+  if (made == NA_NOMEM_ERROR) throw std::bad_alloc();
+  if (made != NA_SUCCESS) throw std::runtime_error("the network can't describe the memory");
   process_ = r.process;
-  id_ = r.add(this);
+  try {
+    id_ = r.add(this);
+  } catch (...) {
+    NA_Mem_handle_free(na_, memory_);
+    throw;
+  }
 }
 
 bulk::bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h, uint64_t base)
@@ -56,10 +62,13 @@ bulk::~bulk() {
   if (memory_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na_, memory_);
 }
 
-bool bulk::expose() {
+hg_return_t bulk::expose() {
+  if (!is_local()) return HG_SUCCESS;
   std::lock_guard guard(lock_);
-  if (!is_exposed_) is_exposed_ = NA_Mem_register(na_, memory_) == NA_SUCCESS;
-  return is_exposed_;
+  if (is_exposed_) return HG_SUCCESS;
+  const na_return_t registered = NA_Mem_register(na_, memory_);
+  is_exposed_ = registered == NA_SUCCESS;
+  return is_exposed_ ? HG_SUCCESS : code_for(registered, HG_NA_ERROR);
 }
 
 bool bulk::ref_if_alive() {

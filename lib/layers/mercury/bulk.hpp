@@ -41,8 +41,8 @@ class bulk : public object<0x6d75626b> {
   na_mem_handle_t memory() const { return memory_; }
   const std::vector<na_segment>& segments() const { return segments_; }
 
-  /// Registers the memory with NA, so that peers can access it. Returns false if that fails.
-  bool expose();
+  /// Registers memory of this process with NA, so that peers can access it. No effect for memory of another process.
+  hg_return_t expose();
 
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   /// Takes a reference. Returns false if the last one has been released.

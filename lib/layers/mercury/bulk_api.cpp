@@ -31,8 +31,12 @@ hg_return_t decode_bulk(processor& p, hg_bulk_t* handle) {
 }
 
 hg_return_t encode_bulk(processor& p, hg_bulk_t handle) {
+  if (handle != HG_BULK_NULL) {
+    bulk* const b = get_bulk("hg_proc_hg_bulk_t", handle);
+    if (b == nullptr) return HG_INVALID_PARAM;
+    if (const hg_return_t result = b->expose(); result != HG_SUCCESS) return result;
+  }
   uint64_t size = HG_Bulk_handle_get_serialize_size(handle);
-  if (handle != HG_BULK_NULL && size == 0) return HG_INVALID_PARAM;
   if (const hg_return_t result = p.copy(&size, sizeof size); result != HG_SUCCESS || size == 0) return result;
   if (const hg_return_t result = p.reserve(size); result != HG_SUCCESS) return result;
   const hg_return_t result = HG_Bulk_handle_serialize(p.at(), size, handle);
@@ -42,6 +46,7 @@ hg_return_t encode_bulk(processor& p, hg_bulk_t handle) {
 
 /// Returns whether the bytes are those of this handle.
 hg_return_t compare(bulk& own, const void* bytes, size_t size) {
+  if (const hg_return_t exposed = own.expose(); exposed == HG_NOMEM_ERROR) return exposed;
   std::vector<char> expected(HG_Bulk_handle_get_serialize_size(&own));
   if (size < expected.size()) return HG_SIZE_ERROR;
   const hg_return_t result = HG_Bulk_handle_serialize(expected.data(), expected.size(), &own);
@@ -65,7 +70,7 @@ hg_return_t make_remote(bulk_runtime& r, const bulk_message& m, hg_bulk_t* handl
   na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
   na_class_t* const na = r.network->na();
   const na_return_t result = NA_Mem_handle_deserialize(na, &memory, m.memory, m.memory_size);
-  if (result != NA_SUCCESS) return result == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_PROTOCOL_ERROR;
+  if (result != NA_SUCCESS) return result == NA_SIZE_ERROR ? HG_SIZE_ERROR : code_for(result, HG_PROTOCOL_ERROR);
   const bool fits = describes(memory, m);
   if (bulk* const made = fits ? new (std::nothrow) bulk(r, memory, m.head, m.base) : nullptr) {
     *handle = made;
@@ -148,7 +153,7 @@ size_t HG_Bulk_handle_get_segment_count(hg_bulk_t handle) {
 
 size_t HG_Bulk_handle_get_serialize_size(hg_bulk_t handle) {
   bulk* b = handle != HG_BULK_NULL ? get_bulk(__func__, handle) : nullptr;
-  if (b == nullptr || (b->is_local() && !b->expose())) return 0;
+  if (b == nullptr || b->expose() != HG_SUCCESS) return 0;
   const size_t base = b->is_range() ? sizeof(uint64_t) : 0;
   return sizeof(bulk_header) + base + NA_Mem_handle_get_serialize_size(b->owner.network->na(), b->memory());
 }
@@ -157,8 +162,9 @@ hg_return_t HG_Bulk_handle_serialize(void* buf, size_t buf_size, hg_bulk_t handl
   bulk* b = get_bulk(__func__, handle);
   if (b == nullptr) return HG_INVALID_PARAM;
   if (buf == nullptr) return misuse(__func__, "buf is NULL, but must not be");
+  if (const hg_return_t exposed = b->expose(); exposed != HG_SUCCESS)
+    return fail(exposed, __func__, "the network can't register the memory");
   const size_t needed = HG_Bulk_handle_get_serialize_size(handle);
-  if (needed == 0) return fail(HG_NA_ERROR, __func__, "the network can't register the memory");
   if (buf_size < needed) return HG_SIZE_ERROR;
   const bulk_header h = b->header();
   std::memcpy(buf, &h, sizeof h);

@@ -15,7 +15,7 @@ na_return_t on_transferred(const na_cb_info* info) {
   auto* t = static_cast<transfer*>(info->arg);
   t->result.store(info->ret == NA_SUCCESS      ? HG_SUCCESS
                   : info->ret == NA_SIZE_ERROR ? HG_SIZE_ERROR
-                                               : HG_NA_ERROR,
+                                               : code_for(info->ret, HG_NA_ERROR),
                   std::memory_order_relaxed);
   t->release();
   t->done.store(true, std::memory_order_release);  // R1: pairs with A1 in HG_Bulk_wait()
@@ -71,7 +71,7 @@ hg_return_t HG_Bulk_transfer(hg_bulk_op_t op, na_addr_t origin_addr, hg_bulk_t o
     r->transfers.put(t);
     // Of the arguments that were not checked here, only an address of another class is misuse.
     if (posted == NA_INVALID_PARAM) return HG_INVALID_PARAM;
-    return posted == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_NA_ERROR;
+    return posted == NA_SIZE_ERROR ? HG_SIZE_ERROR : code_for(posted, HG_NA_ERROR);
   });
 }
 

@@ -66,11 +66,13 @@ hg_return_t request::expose_arguments(request_header& h) {
   const elsewhere_header where{arguments, message_check(check_start, extra_, arguments)};
   char* const payload = request_.get() + sizeof h;
   const size_t room = owner.largest_request - sizeof h - sizeof where;
-  if (NA_Mem_handle_create(na, extra_, arguments, NA_MEM_READ_ONLY, &extra_handle_) != NA_SUCCESS) {
+  na_return_t code = NA_Mem_handle_create(na, extra_, arguments, NA_MEM_READ_ONLY, &extra_handle_);
+  if (code != NA_SUCCESS) {
     extra_handle_ = NA_MEM_HANDLE_NULL;
-    return HG_NA_ERROR;
+    return code_for(code, HG_NA_ERROR);
   }
-  if (NA_Mem_register(na, extra_handle_) != NA_SUCCESS) return HG_NA_ERROR;
+  code = NA_Mem_register(na, extra_handle_);
+  if (code != NA_SUCCESS) return code_for(code, HG_NA_ERROR);
   const size_t size = NA_Mem_handle_get_serialize_size(na, extra_handle_);
   if (size == 0 || size > room) return HG_SIZE_ERROR;
   std::memcpy(payload, &where, sizeof where);

@@ -1,8 +1,11 @@
-// A server without memory for a while: each call gets its answer, or the code HG_NOMEM_ERROR, when memory is back.
+// A server without memory for a while: each call gets its answer, or the code HG_NOMEM_ERROR, when memory is
+// back. Functions for bulk handles say that there is no memory.
 #include <csignal>
+#include <cstddef>
 #include <optional>
 #include <vector>
 
+#include "lib/layers/mercury/bulk_wire.hpp"
 #include "tests/layers/mercury/functions.hpp"
 #include "tests/support/failing_memory.hpp"
 
@@ -83,6 +86,73 @@ int serve_without_memory() {
   return 0;
 }
 
+/// Calls `run(handle)` for a handle of this process's memory, while single allocations fail, one after the other: it
+/// succeeds or says that there is no memory. It frees the handle.
+template <class F>
+void fail_each(F run) {
+  static char memory[100];
+  void* at = memory;
+  const size_t size = sizeof memory;
+  for (long good = 0;; ++good) {
+    hg_bulk_t handle = HG_BULK_NULL;
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_create(1, &at, &size, HG_BULK_READWRITE, &handle));
+    const hg_return_t code = run(handle, good);
+    const bool has_failed = lci_test::failing_memory::failures() > 0;
+    if (code != HG_SUCCESS) REQUIRE_HG(has_failed ? HG_NOMEM_ERROR : HG_SUCCESS, code);
+    if (!has_failed) return;
+  }
+}
+
+void use_handles_without_memory() {
+  std::vector<char> bytes(4096);
+  fail_each([](hg_bulk_t handle, long good) {
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(handle));
+    const size_t size = 100;
+    hg_return_t code;
+    {
+      const lci_test::failing_memory some(0, good, 1);
+      code = HG_Bulk_handle_create(1, nullptr, &size, HG_BULK_READWRITE, &handle);
+    }
+    if (code == HG_SUCCESS) REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(handle));
+    return code;
+  });
+  fail_each([&bytes](hg_bulk_t handle, long good) {
+    hg_return_t code;
+    {
+      const lci_test::failing_memory some(0, good, 1);
+      code = HG_Bulk_handle_serialize(bytes.data(), bytes.size(), handle);
+    }
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(handle));
+    return code;
+  });
+  fail_each([&bytes](hg_bulk_t handle, long good) {
+    hg_proc_t proc = HG_PROC_NULL;
+    REQUIRE_HG(HG_SUCCESS, hg_proc_create(bytes.data(), bytes.size(), HG_ENCODE, HG_NOHASH, &proc));
+    hg_return_t code;
+    {
+      const lci_test::failing_memory some(0, good, 1);
+      code = hg_proc_hg_bulk_t(proc, &handle);
+    }
+    REQUIRE_HG(HG_SUCCESS, hg_proc_free(proc));
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(handle));
+    return code;
+  });
+  for (const bool is_own : {true, false})
+    fail_each([&bytes, is_own](hg_bulk_t handle, long good) {
+      REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_serialize(bytes.data(), bytes.size(), handle));
+      bytes[offsetof(mercury::bulk_header, process)] ^= is_own ? 0 : 1;
+      hg_bulk_t copy = HG_BULK_NULL;
+      hg_return_t code;
+      {
+        const lci_test::failing_memory some(0, good, 1);
+        code = HG_Bulk_handle_deserialize(&copy, bytes.data(), bytes.size());
+      }
+      if (code == HG_SUCCESS) REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(copy));
+      REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(handle));
+      return code;
+    });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,6 +160,8 @@ int main(int argc, char** argv) {
   process server({"serve"});
   {
     const hg h(url);
+    use_handles_without_memory();
+    std::puts("bulk handles without memory: done");
     const ids calls = register_all(false);
     const na_addr_t address = h.find(server.line());
     for (uint64_t i = 0; i < 20; ++i) {
