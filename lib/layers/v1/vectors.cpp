@@ -162,6 +162,7 @@ class getting final : public issued_vector {
     const int peer = rank;
     const LCI_tag_t its_tag = tag;
     LCI_endpoint_s& endpoint = ep;
+    const unsigned id = endpoint.id;
     try {
       the_world().awaited.add(head.id, this);
     } catch (...) {
@@ -169,10 +170,11 @@ class getting final : public issued_vector {
       return finish(false);
     }
     try {
-      count_sent(endpoint.id);
+      count_sent(id);
       post_step(endpoint, peer, its_tag, head);
     } catch (...) {
       (void)fail_by_exception("LCI_getv");
+      count_delivered(id);  // in place of the target, which gets no message: fences wait until both numbers are equal
       if (issued_vector* mine = the_world().awaited.take(head.id, peer)) mine->finish(false);
     }
   }

@@ -121,6 +121,39 @@ bool survive(LCI_comp_t queue, long good) {
   return lci_test::failing_memory::failures() > 0;
 }
 
+/// A get of an iovec that can't ask for the piggy-back data, as the network is full and there is no memory to queue the
+/// question. It ends as failed, and fences do not wait for it.
+void fail_to_fetch(LCI_comp_t queue) {
+  static char memory[100], data[5000];
+  const LCI_iovec_t wanted{{memory, sizeof memory}, nullptr, 0}, got{{data, sizeof memory}, nullptr, 0};
+  int sent = 0;
+  for (const size_t size : {sizeof data, size_t{64}, size_t{1}})
+    while (LCI_sendm(LCI_UR_ENDPOINT, {data, size}, LCI_RANK, 4) == LCI_OK) ++sent;
+  LCI_request_t r;
+  int failed = 0;
+  for (long good = 0;; ++good) {
+    LCI_error_t code;
+    {
+      const lci_test::failing_memory some(0, good);
+      code = LCI_getv(LCI_UR_ENDPOINT, got, queue, LCI_RANK, 3, wanted, LCI_NO_COMP_REMOTE, nullptr);
+    }
+    if (lci_test::failing_memory::failures() == 0) break;  // the question is queued
+    if (code != LCI_OK) continue;                          // the get is refused
+    require(LCI_queue_pop(queue, &r) == LCI_OK && r.type == LCI_IOVEC && r.flag == LCI_ERR_FATAL, "a get goes on",
+            good);
+    ++failed;
+  }
+  require(failed > 1, "too few gets have failed", failed);
+  for (int i = 0; i < sent; ++i) {
+    while (LCI_recvmn(LCI_UR_ENDPOINT, LCI_RANK, 4, queue, nullptr) == LCI_ERR_RETRY) (void)LCI_progress(LCI_UR_DEVICE);
+    do {
+      require(LCI_queue_wait(queue, &r) == LCI_OK && r.flag == LCI_OK, "no message", i);
+    } while (r.type == LCI_IOVEC);
+    require(LCI_mbuffer_free(r.data.mbuffer) == LCI_OK, "no buffer", i);
+  }
+  require(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK, "no fence", 0);
+}
+
 }  // namespace
 
 int main() {
@@ -133,6 +166,7 @@ int main() {
   while (survive(queue, good)) ++good;
   require(good > 5, "too few allocations", good);
   require(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK, "no fence", good);
+  fail_to_fetch(queue);
   require(LCI_queue_free(&queue) == LCI_OK && LCI_finalize() == LCI_OK, "no end", good);
   return 0;
 }
