@@ -23,6 +23,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#define CCS_BUILTIN_(code) static_cast<CCS_datadesc_t>(code)
+#else
+#define CCS_BUILTIN_(code) ((CCS_datadesc_t)(code))
 #endif
 
 /* --- types and limits --- */
@@ -190,17 +193,17 @@ CCS_API int CCS_free_symmetric(void* addr);
 /* --- data descriptions. Displacements and strides are in bytes. Elements of a description are its extent apart. Bounds
  * are as in MPI-1: CCS_DATA_LB and CCS_DATA_UB in a struct set them. --- */
 
-#define CCS_DATA_NULL ((CCS_datadesc_t)0x000)
-#define CCS_DATA8 ((CCS_datadesc_t)0x001)
-#define CCS_DATA16 ((CCS_datadesc_t)0x002)
-#define CCS_DATA32 ((CCS_datadesc_t)0x004)
-#define CCS_DATA64 ((CCS_datadesc_t)0x008)
-#define CCS_DATA128 ((CCS_datadesc_t)0x010)
-#define CCS_DATA_LB ((CCS_datadesc_t)0x100)
-#define CCS_DATA_UB ((CCS_datadesc_t)0x200)
-#define CCS_DATA_PACKED ((CCS_datadesc_t)0x300) /* bytes */
+#define CCS_DATA_NULL CCS_BUILTIN_(0x000)
+#define CCS_DATA8 CCS_BUILTIN_(0x001)
+#define CCS_DATA16 CCS_BUILTIN_(0x002)
+#define CCS_DATA32 CCS_BUILTIN_(0x004)
+#define CCS_DATA64 CCS_BUILTIN_(0x008)
+#define CCS_DATA128 CCS_BUILTIN_(0x010)
+#define CCS_DATA_LB CCS_BUILTIN_(0x100)
+#define CCS_DATA_UB CCS_BUILTIN_(0x200)
+#define CCS_DATA_PACKED CCS_BUILTIN_(0x300) /* bytes */
 #define CCS_DATA_LAST CCS_DATA_PACKED
-#define CCS_DATA_SIZE_MASK ((CCS_datadesc_t)0xff) /* these bits of a builtin description are its size in bytes */
+#define CCS_DATA_SIZE_MASK CCS_BUILTIN_(0xff) /* these bits of a builtin description are its size in bytes */
 #define CCS_datadesc_is_builtin(desc) ((desc) <= CCS_DATA_LAST)
 
 /* Where a call takes a buffer and a description, the buffer may be NULL if there is no data, or if the description has

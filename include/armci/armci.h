@@ -14,6 +14,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#define ARMCI_BYTES_(n) static_cast<size_t>(n)
+#else
+#define ARMCI_BYTES_(n) ((size_t)(n))
 #endif
 
 /* --- start, stop, errors --- */
@@ -199,10 +202,14 @@ static __inline__ int armci_put1_(const void* src, void* dst, size_t bytes) {
   memcpy(dst, src, bytes);
   return 0;
 }
-#define ARMCI_Put1(s, d, b, p) armci_put1_((s), (d), (size_t)(b))
+#define ARMCI_Put1(s, d, b, p) armci_put1_((s), (d), ARMCI_BYTES_(b))
 
 /* --- assertions of programs: they end the job, and need the program's FUNCTION_NAME --- */
 
+static __inline__ void armci_assertion_failed_(int code) {
+  static char text[] = "assertion failed";
+  ARMCI_Error(text, code);
+}
 #define armci_die(msg, code) ARMCI_Error((msg), (code))
 #define armci_die2(msg, code1, code2)                                                                           \
   (dassertp_fail("(armci_die2)", __FILE__, FUNCTION_NAME, __LINE__, 0), derr_printf("%s %d\n", (msg), (code2)), \
@@ -215,7 +222,7 @@ static __inline__ int armci_put1_(const void* src, void* dst, size_t bytes) {
 #define dassertc(enabled, cond, args, code)                                                \
   ((void)(!(enabled) || (cond) ||                                                          \
           (dassertp_fail(#cond, __FILE__, FUNCTION_NAME, __LINE__, (derr_printf args, 0)), \
-           ARMCI_Error((char*)"assertion failed", (code)), 0)))
+           armci_assertion_failed_(code), 0)))
 /* What the macros call: both print to standard error; dassertp_fail returns 0. */
 ARMCI_API int dassertp_fail(const char* cond, const char* file, const char* function, unsigned line, int code);
 ARMCI_API void derr_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));

@@ -5,6 +5,10 @@ import re
 import subprocess
 
 
+# Many C++ programs are compiled with these.
+WARNINGS_OF_CASTS = ("-Wold-style-cast", "-Wcast-qual", "-Wconversion", "-Wsign-conversion")
+
+
 def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

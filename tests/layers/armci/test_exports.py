@@ -7,7 +7,7 @@ import re
 import subprocess
 import unittest
 
-from library_exports import LibraryExports, complaints, output
+from library_exports import WARNINGS_OF_CASTS, LibraryExports, complaints, output
 
 HEADERS = pathlib.Path(os.environ["LCI_SOURCE"]) / "include" / "armci"
 INTERFACE = [line.split(maxsplit=1) for line in (pathlib.Path(__file__).parent / "interface.txt").read_text().splitlines()
@@ -83,6 +83,24 @@ int main(int argc, char **argv) {
 }
 """
         self.assertEqual(complaints(program, HEADERS, "-DARMCI_WITHOUT_MPI"), [])
+
+    def test_macros_cause_no_warnings_of_casts_in_cpp(self):
+        program = """
+#include <armci.h>
+#define FUNCTION_NAME "f"
+int f(int* from, int* to);
+int f(int* from, int* to) {
+  int bytes = 4;
+  ARMCI_Put1(from, to, bytes, 0);
+  dassert(1, from != to);
+  dassert1(1, *from == *to, *to);
+  dassertp(1, *from == *to, ("%d", *to));
+  dassertc(1, *from == *to, ("%d", *to), 3);
+  if (*from != *to) armci_die2("copy", 1, 2);
+  return ARMCI_ACC_DCPL + FAIL8;
+}
+"""
+        self.assertEqual(complaints(program, HEADERS, "-DARMCI_WITHOUT_MPI", *WARNINGS_OF_CASTS, c=()), [])
 
 
 if __name__ == "__main__":

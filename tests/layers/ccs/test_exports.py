@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from library_exports import LibraryExports, complaints, include
+from library_exports import WARNINGS_OF_CASTS, LibraryExports, complaints, include
 
 
 class Exports(LibraryExports, unittest.TestCase):
@@ -12,7 +12,7 @@ class Exports(LibraryExports, unittest.TestCase):
     C_HEADERS = ("ccs.h",)
 
     def declared(self):
-        return set(re.findall(r"CCS_API [^;]*?\b(CCS_\w+)(?=\()", include("ccs.h")))
+        return set(re.findall(r"^CCS_API [^;]*?\b(CCS_\w+)(?=\()", include("ccs.h"), re.M))
 
     def test_each_standard_registers_handlers_of_all_kinds(self):
         program = """
@@ -36,6 +36,20 @@ int f(CCS_amhandler_t given) {
 }
 """
         self.assertEqual(complaints(program, os.path.join(os.environ["LCI_SOURCE"], "include")), [])
+
+    def test_macros_cause_no_warnings_of_casts_in_cpp(self):
+        program = """
+#include <ccs.h>
+CCS_lock_t lock = CCS_LOCK_INITIALIZER;
+int f(CCS_datadesc_t given);
+int f(CCS_datadesc_t given) {
+  const CCS_datadesc_t builtin[] = {CCS_DATA_NULL, CCS_DATA8, CCS_DATA16, CCS_DATA32, CCS_DATA64, CCS_DATA128,
+                                    CCS_DATA_LB, CCS_DATA_UB, CCS_DATA_PACKED, CCS_DATA_LAST};
+  return CCS_datadesc_is_builtin(given) && (given & CCS_DATA_SIZE_MASK) == builtin[1];
+}
+"""
+        self.assertEqual(complaints(program, os.path.join(os.environ["LCI_SOURCE"], "include"), *WARNINGS_OF_CASTS, c=()),
+                         [])
 
 
 if __name__ == "__main__":
