@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "execute.hpp"
 #include "options.hpp"
 #include "root.hpp"
 #include "session.hpp"
