@@ -28,16 +28,18 @@ const mutex_set& of_handle(const char* function, context& c, armcix_mutex_hdl_t 
 
 /// The stripes that this thread has locked for its program, and not unlocked.
 struct locked_range {
-  stripes* locks = nullptr;
+  const context* of = nullptr;  ///< null: none are locked. The stripes end with the context
+  int proc = 0;
   size_t first = 0, n = 0;
 };
 thread_local locked_range locked;
 
 template <class F>
-void for_each_stripe(const locked_range& r, F f) {
+void for_each_stripe(context& c, const locked_range& r, F f) {
+  stripes& locks = c.mem.locks_of(r.proc);
   // In ascending order, as everybody who locks several.
   for (size_t i = 0; i < stripes::n; ++i)
-    if ((i + stripes::n - r.first % stripes::n) % stripes::n < r.n) f(r.locks->at(i));
+    if ((i + stripes::n - r.first % stripes::n) % stripes::n < r.n) f(locks.at(i));
 }
 
 }  // namespace
@@ -132,19 +134,21 @@ void armci_lockmem(void* start, void* end, int proc) {
   check_proc("armci_lockmem", c, proc);
   if (!c.mem.is_near(proc))
     misuse("armci_lockmem", "process " + std::to_string(proc) + " is on another host: use ARMCI_Lock");
-  if (locked.locks != nullptr) misuse("armci_lockmem", "this thread has locked memory: call armci_unlockmem first");
+  if (locked.of == &c) misuse("armci_lockmem", "this thread has locked memory: call armci_unlockmem first");
   const auto begin = reinterpret_cast<uint64_t>(start), last = reinterpret_cast<uint64_t>(end);
   if (last < begin) misuse("armci_lockmem", "the range ends before it begins");
+  locked.of = &c;
+  locked.proc = proc;
   locked.first = begin / stripes::block;
   locked.n = std::min<uint64_t>(last / stripes::block - locked.first + 1, stripes::n);
-  locked.locks = &c.mem.locks_of(proc);
-  for_each_stripe(locked, lock_stripe);
+  for_each_stripe(c, locked, lock_stripe);
 }
 
 void armci_unlockmem(void) {
-  if (locked.locks == nullptr) misuse("armci_unlockmem", "this thread has locked no memory: call armci_lockmem first");
-  for_each_stripe(locked, [](stripe& s) { pthread_mutex_unlock(&s.mutex); });
-  locked.locks = nullptr;
+  context& c = running("armci_unlockmem");
+  if (locked.of != &c) misuse("armci_unlockmem", "this thread has locked no memory: call armci_lockmem first");
+  for_each_stripe(c, locked, [](stripe& s) { pthread_mutex_unlock(&s.mutex); });
+  locked.of = nullptr;
 }
 
 }  // extern "C"

@@ -33,6 +33,10 @@ FAULTS = {
     "scope": ("armci_msg_bcast_scope", "scope = 9, but must be SCOPE_ALL"),
     "root": ("armci_msg_bcast", "root = 5, but must be"),
     "send": ("armci_msg_snd", "proc = 5, but must be 0..0"),
+    "lock memory twice": ("armci_lockmem", "this thread has locked memory: call armci_unlockmem first"),
+    "lock memory backwards": ("armci_lockmem", "the range ends before it begins"),
+    "unlock memory": ("armci_unlockmem", "this thread has locked no memory: call armci_lockmem first"),
+    "unlock memory late": ("armci_unlockmem", "call ARMCI_Init first"),
     "pack levels": ("armci_write_strided", "stride_levels = 9, but must be 0..8"),
     "pack count": ("armci_read_strided", "count[1] = -4, but must be 0 or more"),
     "pack null": ("armci_write_strided", "ptr is NULL, but must be an address"),
@@ -59,6 +63,13 @@ class Misuse(unittest.TestCase):
                 self.assertNotIn("it went on", done.stdout)
                 self.assertIn(f"armci: {function}: ", done.stderr)
                 self.assertIn(words, done.stderr)
+
+    def test_memory_of_another_host_is_not_locked(self):
+        done = subprocess.run([os.environ["LCIRUN"], "-n", "2", MISUSE, "lock memory far"], capture_output=True,
+                              text=True, timeout=60, env={**os.environ, "LCI_ATTR_RANKS_PER_HOST": "1"})
+        self.assertGreater(done.returncode, 0, done.stderr)
+        self.assertNotIn("it went on", done.stdout)
+        self.assertRegex(done.stderr, "armci: armci_lockmem: process [01] is on another host: use ARMCI_Lock")
 
     def test_a_transfer_before_the_start_is_an_error_code(self):
         done = run("no init put")
@@ -98,7 +109,8 @@ class Misuse(unittest.TestCase):
     def test_each_case_is_looked_at(self):
         names = subprocess.run([MISUSE], capture_output=True, text=True, check=True).stdout.splitlines()
         here = {n for n in names if not n.startswith("dead ")}
-        self.assertEqual(here, set(FAULTS) | {"no init put", "init", "error", "error of threads", "malloc negative"})
+        self.assertEqual(here, set(FAULTS) | {"no init put", "init", "error", "error of threads", "malloc negative",
+                                               "lock memory far"})
 
 
 if __name__ == "__main__":
