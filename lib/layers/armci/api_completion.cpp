@@ -199,11 +199,13 @@ int armci_notify_wait(int proc, int* pval) {
     const auto has_come = [&] {
       return static_cast<int32_t>(come.load(std::memory_order_seq_cst) - number) >= 0;  // A1: pairs with R1; S2
     };
-    // Either this thread sees the notification before it sleeps, or the other process sees that it waits (S2, S1).
-    own.waiting.fetch_add(1, std::memory_order_seq_cst);  // S2
-    const bool got = c.net.wait(proc, has_come);
-    own.waiting.fetch_sub(1, std::memory_order_relaxed);
-    if (!got) throw_failed(proc);
+    if (!c.net.poll(has_come)) {
+      // Either this thread sees the notification before it sleeps, or the other process sees that it waits (S2, S1).
+      own.waiting.fetch_add(1, std::memory_order_seq_cst);  // S2
+      const bool got = c.net.wait_asleep(proc, has_come);
+      own.waiting.fetch_sub(1, std::memory_order_relaxed);
+      if (!got) throw_failed(proc);
+    }
     if (pval != nullptr) *pval = static_cast<int>(number);
     return static_cast<int>(come.load(std::memory_order_relaxed));
   });

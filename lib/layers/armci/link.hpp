@@ -99,10 +99,20 @@ class link {
   /// Makes progress until `ready()`; sleeps if that takes long. False if `rank` (-1: none) has failed before.
   template <class Ready>
   bool wait(int rank, Ready ready) {
+    return poll(ready) || wait_asleep(rank, ready);
+  }
+  /// The part of wait() that does not sleep. Returns false if it has taken too long.
+  template <class Ready>
+  bool poll(Ready ready) {
     for (int i = 0; i < spins; ++i) {
       if (LCI_LIKELY(ready())) return true;
       if (progress()) i = 0;
     }
+    return false;
+  }
+  /// The other part, after poll().
+  template <class Ready>
+  bool wait_asleep(int rank, Ready ready) {
     while (!ready()) {
       if (rank >= 0 && has_failed(rank)) return ready();
       // Who has exchanged nothing with a process does not notice its end: so ask it for something, now and then.
