@@ -33,7 +33,7 @@ int start(const char* function) {
   return or_code(function, [] {
     life_count& l = life();
     const std::lock_guard guard(l.mutex);
-    if (l.users == 0) the_context = new context(applier::requested());
+    if (l.users == 0) the_context = context::make(applier::requested());
     ++l.users;
     return 0;
   });
@@ -117,7 +117,7 @@ void ARMCI_Error(char* message, int code) {
   std::fflush(stdout);
   std::fprintf(stderr, "%d: %s %d\n", me, text, code);
   ARMCI_Cleanup();
-  lci::abort_x(code == 0 ? 1 : code).message(text)();
+  abort_job(text, code);
 }
 
 // With other results, Global Arrays would mirror arrays in each domain.

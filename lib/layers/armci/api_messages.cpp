@@ -154,7 +154,7 @@ void armci_msg_init(int*, char***) { job("armci_msg_init"); }
 void armci_msg_finalize(void) {}
 int armci_msg_me(void) { return the_context != nullptr ? the_context->me() : job("armci_msg_me").rank; }
 int armci_msg_nproc(void) { return the_context != nullptr ? the_context->size() : job("armci_msg_nproc").size; }
-void armci_msg_abort(int code) { lci::abort_x(code == 0 ? 1 : code).message("armci_msg_abort")(); }
+void armci_msg_abort(int code) { abort_job("armci_msg_abort", code); }
 double armci_timer(void) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -2,37 +2,85 @@
 
 #include <cstdio>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "lci/job.hpp"
 #include "lib/layers/armci/applier.hpp"
 #include "lib/layers/armci/errors.hpp"
 
 namespace armci_layer {
 
+namespace {
+
+bool is_shortage(const std::exception& e) {
+  return dynamic_cast<const std::bad_alloc*>(&e) != nullptr ||
+         dynamic_cast<const lci::resource_error*>(&e) != nullptr ||
+         dynamic_cast<const std::system_error*>(&e) != nullptr;
+}
+
+/// Returns false also if there is no memory to find out.
+bool is_alone() {
+  try {
+    return insist([] { return lci::detail::join_job(); }).size == 1;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+/// Returns what f() returns, a part of the context. In a job of several processes, a lack of memory or of threads ends
+/// the job: the others wait for this one in ARMCI_Init, and can't learn that it has failed. It ends here, since the
+/// destructors of the parts before would wait for the others.
+template <class F>
+auto make_part(F f) {
+  try {
+    return f();
+  } catch (const std::exception& e) {
+    if (is_shortage(e) && !is_alone()) end_job("ARMCI_Init", e.what(), -internal_failure);
+    throw;
+  }
+}
+
+std::unique_ptr<std::atomic<uint32_t>[]> notification_counters(int n) {
+  return make_part([n] { return std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(n)); });
+}
+
+}  // namespace
+
 ARMCI_CONTEXT_STORAGE context* the_context = nullptr;
 
 context::context(std::optional<bool> applies)
-    : net([this](link::box to, int source, const std::byte* bytes, size_t size) { receive(to, source, bytes, size); }),
+    : net(make_part([this] {
+        return link([this](link::box to, int source, const std::byte* bytes, size_t size) {
+          receive(to, source, bytes, size);
+        });
+      })),
       messages(net),
-      far(net),
-      mem(net),
-      hosts(net, mem),
+      far(make_part([this] { return remote(net); })),
+      mem(make_part([this] { return memory(net); })),
+      hosts(make_part([this] { return domains(net, mem); })),
       locks(net, mem, far),
-      served(net, mem, locks),
+      served(make_part([this] { return server(net, mem, locks); })),
       all(messages),
-      groups(net.me(), net.size()),
-      sent_notifications(std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(net.size()))),
-      awaited_notifications(std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(net.size()))) {
-  net.on_failure = [this](int proc) { far.on_failure(proc); };
-  // Within one host nobody needs another's help.
-  if (!mem.all_near()) {
-    int neighbours = 0;
-    for (int r = 0; r < size(); ++r) neighbours += mem.is_near(r) ? 1 : 0;
-    if (applies.value_or(applier::is_useful(neighbours))) served.apply_in_background();
-    net.serve_in_background();
-  }
-  // Nobody sends a request before all can serve it.
-  lci::barrier_x().runtime(net.runtime()).device(net.device())();
+      groups(make_part([this] { return group_table(net.me(), net.size()); })),
+      sent_notifications(notification_counters(net.size())),
+      awaited_notifications(notification_counters(net.size())) {
+  make_part([&] {
+    net.on_failure = [this](int proc) { far.on_failure(proc); };
+    // Within one host nobody needs another's help.
+    if (!mem.all_near()) {
+      int neighbours = 0;
+      for (int r = 0; r < size(); ++r) neighbours += mem.is_near(r) ? 1 : 0;
+      if (applies.value_or(applier::is_useful(neighbours))) served.apply_in_background();
+      net.serve_in_background();
+    }
+    // Nobody sends a request before all can serve it.
+    lci::barrier_x().runtime(net.runtime()).device(net.device())();
+  });
+}
+
+context* context::make(std::optional<bool> applies) {
+  return make_part([applies] { return new context(applies); });
 }
 
 context::~context() {

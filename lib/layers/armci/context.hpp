@@ -37,7 +37,7 @@ class context {
  public:
   /// `applies`: whether a thread applies queued accumulates of other hosts; empty: if this process has a processor for
   /// it.
-  explicit context(std::optional<bool> applies);
+  static context* make(std::optional<bool> applies);
   ~context();
 
   int me() const { return net.me(); }
@@ -60,6 +60,7 @@ class context {
   void destroy_mutexes(const group& g, mutex_set& set);
 
  private:
+  explicit context(std::optional<bool> applies);
   void receive(link::box to, int source, const std::byte* bytes, size_t size);
 
  public:

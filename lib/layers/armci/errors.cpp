@@ -1,9 +1,8 @@
 #include "lib/layers/armci/errors.hpp"
 
-#include <unistd.h>
-
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <lci.hpp>
 
 #include "lib/base/error_line.hpp"
@@ -26,8 +25,19 @@ void say(const char* function, const char* text) noexcept { print(function, "%s"
 void end_job(const char* function, const char* text, int code) noexcept {
   say(function, text);
   std::fflush(nullptr);
-  lci::abort_x(code == 0 ? 1 : code).message(text)();
-  _exit(1);  // abort() does not return
+  abort_job(text, code);
+}
+
+void abort_job(const char* text, int code) noexcept {
+  code = code == 0 ? 1 : code;
+  for (int n = 0; n < lci::memory_tries; ++n) {
+    try {
+      lci::abort_x(code).message(text)();
+    } catch (...) {
+      lci::await_memory();
+    }
+  }
+  std::_Exit(code);  // the launcher then ends the other processes
 }
 
 void misuse(const char* function, const std::string& text) noexcept { end_job(function, text.c_str(), 1); }

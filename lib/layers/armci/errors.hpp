@@ -28,6 +28,8 @@ class error : public std::runtime_error {
 [[gnu::cold, gnu::noinline]] void say(const char* function, const char* text) noexcept;
 /// Says it, and ends the job.
 [[noreturn, gnu::cold, gnu::noinline]] void end_job(const char* function, const char* text, int code) noexcept;
+/// Ends the job with a code other than 0, also without memory.
+[[noreturn, gnu::cold, gnu::noinline]] void abort_job(const char* text, int code) noexcept;
 /// Ends a function that has no result.
 [[noreturn, gnu::cold, gnu::noinline]] void misuse(const char* function, const std::string& text) noexcept;
 

@@ -42,47 +42,51 @@ packet::~packet() {
 size_t packet::room() const { return link_->packet_size_ - size_; }
 
 link::link(receiver receive) {
-  runtime_ = allocate_runtime();
-  lci::large_copy::set_rule(static_cast<lci::copy_rule>(runtime_.get_attr_copy_way()));
+  // The other processes wait, so a step that fails for want of memory is repeated, but not one that exchanges addresses
+  // with them: they may have gone on.
+  const auto need = [](auto call) { return insist([&] { return call(); }); };
   try {
+    runtime_ = allocate_runtime();
+    lci::large_copy::set_rule(static_cast<lci::copy_rule>(runtime_.get_attr_copy_way()));
     me_ = lci::get_rank_me_x().runtime(runtime_)();
     size_ = lci::get_rank_n_x().runtime(runtime_)();
     const lci::attr_backend_t between_hosts = lci::get_default_net_context_x().runtime(runtime_)().get_attr_backend();
     // Over TCP the network would idle while the caller waits for the put's completion. It sends messages meanwhile.
     puts_directly_ = between_hosts != lci::attr_backend_t::tcp && between_hosts != lci::attr_backend_t::shm;
     auto pool = lci::alloc_packet_pool_x();
-    pool_ =
-        pool.packet_size(std::max(pool.args().attr.packet_size, least_packet_of(between_hosts))).runtime(runtime_)();
+    pool.packet_size(std::max(pool.args().attr.packet_size, least_packet_of(between_hosts))).runtime(runtime_);
+    pool_ = need([&] { return pool(); });
+    failed_ = need([&] { return std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(size_)); });
     device_ = lci::alloc_device_x().packet_pool(pool_).runtime(runtime_)();
     keeps_puts_in_order_ = device_.get_attr_ordered_puts();
     puts_directly_if_early_ = keeps_puts_in_order_ && between_hosts != lci::attr_backend_t::shm;
     packet_size_ = lci::get_max_bcopy_size_x().packet_pool(pool_).runtime(runtime_)();
-    failed_ = std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(size_));
-    requests_ = lci::alloc_stream_x().name("armci requests").runtime(runtime_)();
-    messages_ = lci::alloc_stream_x().name("armci messages").runtime(runtime_)();
-    events_ = lci::alloc_counter_x().runtime(runtime_)();
+    requests_ = need([&] { return lci::alloc_stream_x().name("armci requests").runtime(runtime_)(); });
+    messages_ = need([&] { return lci::alloc_stream_x().name("armci messages").runtime(runtime_)(); });
+    events_ = need([&] { return lci::alloc_counter_x().runtime(runtime_)(); });
     // In the same order everywhere, so that all have the same numbers.
     for (const box b : {box::requests, box::answers, box::inbox})
-      slots_[static_cast<int>(b)] = std::make_unique<slot>(receive, b, runtime_);
+      slots_[static_cast<int>(b)] = need([&] { return std::make_unique<slot>(receive, b, runtime_); });
   } catch (...) {
-    if (!device_.is_empty()) lci::free_device_x(&device_).runtime(runtime_)();
-    if (!pool_.is_empty()) lci::free_packet_pool_x(&pool_).runtime(runtime_)();
-    lci::free_runtime(&runtime_);
+    release();
     throw;
   }
 }
 
-link::~link() {
+link::~link() { release(); }
+
+void link::release() noexcept {
   try {
     // Nobody sends any more: ends are collective, after a barrier.
     if (!background_.is_empty()) lci::free_progress_thread_x(&background_).runtime(runtime_)();
-    lci::free_stream_x(&requests_).runtime(runtime_)();
-    lci::free_stream_x(&messages_).runtime(runtime_)();
-    lci::free_comp_x(&events_).runtime(runtime_)();
-    for (auto& s : slots_) lci::deregister_rcomp_x(s->number).runtime(runtime_)();
-    lci::free_device_x(&device_).runtime(runtime_)();
-    lci::free_packet_pool_x(&pool_).runtime(runtime_)();
-    lci::free_runtime(&runtime_);
+    if (!requests_.is_empty()) lci::free_stream_x(&requests_).runtime(runtime_)();
+    if (!messages_.is_empty()) lci::free_stream_x(&messages_).runtime(runtime_)();
+    if (!events_.is_empty()) lci::free_comp_x(&events_).runtime(runtime_)();
+    for (auto& s : slots_)
+      if (s != nullptr) lci::deregister_rcomp_x(s->number).runtime(runtime_)();
+    if (!device_.is_empty()) lci::free_device_x(&device_).runtime(runtime_)();
+    if (!pool_.is_empty()) lci::free_packet_pool_x(&pool_).runtime(runtime_)();
+    if (!runtime_.is_empty()) lci::free_runtime(&runtime_);
   } catch (const std::exception& e) {
     say("ARMCI_Finalize", e.what());
   }

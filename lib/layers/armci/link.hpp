@@ -151,6 +151,7 @@ class link {
   bool sleep(const std::function<bool()>& ready, double seconds = 0.05);
   void note_failure(const lci::peer_failure_error& e);
   lci::rcomp_t number_of(box to) const;
+  void release() noexcept;
 
   lci::runtime_t runtime_;
   lci::packet_pool_t pool_;
