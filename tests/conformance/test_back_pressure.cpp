@@ -306,3 +306,45 @@ TEST_CASE("a thread that waits sleeps although a rank takes no more of what wait
       },
       [](lci::global_attr_t& attr) { attr.backlog_bytes = 64 << 20; });
 }
+
+TEST_CASE("a post with a deadline waits no longer for a rank that receives nothing", "[flow][cancel]") {
+  if (rank_count() < 2) LCI_SKIP("a single rank has no peer");
+  const bool of_backlog = GENERATE(false, true);
+  on_ranks(
+      [=](rank_env& env) {
+        constexpr double seconds = 0.02 * lci_test::time_scale;
+        constexpr uint64_t most = 20'000;  // more than most networks accept
+        inbox box(env, inbox_kind::counter, 1);
+        const auto sink = env.all_gather(box.rcomp());
+        lci::barrier_x().runtime(env.rt)();  // some networks connect ranks that poll only
+        env.barrier();
+        uint64_t posted = 0;
+        if (env.rank == 0) {
+          std::vector<char> out(size_of_each);
+          for (int waited = 0; posted < most && waited < 3; ++posted) {
+            fill(out.data(), out.size(), posted);
+            const double begin = rank_env::now();
+            const auto s = of_backlog ? lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL_RETRY,
+                                                       sink[static_cast<size_t>(env.right())])
+                                            .allow_retry(false)
+                                            .deadline(seconds)
+                                            .runtime(env.rt)()
+                                      : lci::post_send_x(env.right(), out.data(), out.size(), posted, lci::COMP_NULL)
+                                            .deadline(seconds)
+                                            .runtime(env.rt)();
+            const double took = rank_env::now() - begin;
+            EXPECT(s.is_done());
+            EXPECT(took < 100 * seconds);
+            waited += took >= seconds;
+          }
+        }
+        // A pause is a message of the target, whose progress it needs; the backlog fills only without that progress.
+        of_backlog ? env.barrier_at_rest() : env.barrier();
+        const uint64_t n = env.all_gather(posted)[0];
+        if (env.rank == 1 && !of_backlog) receive_all(env, n);
+        if (env.rank == 1 && of_backlog)
+          for (uint64_t i = 0; i < n; ++i) (void)box.collect();
+        env.barrier();
+      },
+      [=](lci::global_attr_t& attr) { of_backlog ? with_small_backlog(attr) : with_small_bound(attr); });
+}

@@ -1,28 +1,38 @@
 #include "lib/core/device/back_pressure.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "lib/core/device/device.hpp"
+#include "lib/core/operation/ticket.hpp"
 
 namespace lci::core {
 
 namespace {
 
-/// Makes progress until `over()`, and sleeps in the network while nothing happens.
+/// Makes progress until `over()`, and sleeps in the network while nothing happens. Returns at the deadline, too, from
+/// which it takes the time that has passed.
 template <class F>
-void make_progress_until(device& d, F over) {
-  for (int idle = 0; !over();) {
+void make_progress_until(device& d, double& deadline, F over) {
+  const bool ends = has_timer(deadline);
+  const int64_t latest = ends ? timers::now() + static_cast<int64_t>(deadline * 1e9) : timers::never;
+  int64_t left = latest;
+  for (int idle = 0; !over() && left > 0;) {
     idle = d.progress() ? 0 : idle + 1;
     if (idle > 1000) d.net->wait(100);
+    if (ends) left = latest - timers::now();
   }
+  if (ends) deadline = static_cast<double>(std::max<int64_t>(latest - timers::now(), 0)) / 1e9;
 }
 
 }  // namespace
 
-void await_backlog(device& d, int peer) {
-  make_progress_until(d, [&] { return d.backlog.bytes_for(peer) <= d.attr.backlog_bytes; });
+void await_backlog(device& d, int peer, double& deadline) {
+  make_progress_until(d, deadline, [&] { return d.backlog.bytes_for(peer) <= d.attr.backlog_bytes; });
 }
 
-void await_end_of_pause(device& d, int peer) {
-  make_progress_until(d, [&] { return !d.sends_pause(peer); });
+void await_end_of_pause(device& d, int peer, double& deadline) {
+  make_progress_until(d, deadline, [&] { return !d.sends_pause(peer); });
 }
 
 }  // namespace lci::core

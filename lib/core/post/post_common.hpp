@@ -37,10 +37,10 @@ inline void* buffer_of(const Args& a) {
 }
 
 /// To be called before a message is queued that may not be refused: if the peer's backlog is above its limit, the
-/// thread first makes progress, unless it runs a handler.
+/// thread first makes progress, unless it runs a handler. At the post's deadline it returns all the same.
 template <class Args>
-inline void await_room(device& d, const Args& a) {
-  if (LCI_UNLIKELY(!d.backlog.empty()) && !tls_in_progress) await_backlog(d, a.rank);
+inline void await_room(device& d, Args& a) {
+  if (LCI_UNLIKELY(!d.backlog.empty()) && !tls_in_progress) await_backlog(d, a.rank, a.deadline);
 }
 
 /// Returns a retry, or throws if the caller forbids that.

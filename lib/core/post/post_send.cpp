@@ -160,7 +160,7 @@ void check_send(const device& d, const post_send_args& a) {
 /// Returns whether the target has paused this rank's sends, so that the post must return a retry. Where the caller
 /// forbids that, waits for the end of the pause, except in handlers. Pauses are received by progress, so after
 /// most_sends_in_a_row sends without progress it also returns true or makes progress.
-bool is_to_pause(device& d, const post_send_args& a) {
+bool is_to_pause(device& d, post_send_args& a) {
   if (LCI_UNLIKELY(++tls_sends_in_a_row > most_sends_in_a_row) && !tls_in_progress) {
     tls_sends_in_a_row = 0;
     if (may_retry(a)) return true;
@@ -170,7 +170,7 @@ bool is_to_pause(device& d, const post_send_args& a) {
   // Collective checks need no pause: their target has posted its receives, or will before it makes its own call.
   if (a.matching_engine.p_impl->id == wire::check_engine) return false;
   if (may_retry(a)) return true;
-  if (!tls_in_progress) await_end_of_pause(d, a.rank);
+  if (!tls_in_progress) await_end_of_pause(d, a.rank, a.deadline);
   return false;
 }
 
