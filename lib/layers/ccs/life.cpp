@@ -40,7 +40,7 @@ int CCS_init() {
       return refuse(me,
                     "called in a handler or callback, in a no-interrupt section, or with a lock held, while the last "
                     "CCS_finalize() ends CCS: call it before, or after that has returned");
-    if (n_inits == 0) the_process.store(new process, std::memory_order_release);
+    if (n_inits == 0) the_process.store(process::make(), std::memory_order_release);
     ++n_inits;
     return +CCS_SUCCESS;
   });

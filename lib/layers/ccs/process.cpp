@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lci/job.hpp"
 #include "lib/base/copy_large.hpp"
 #include "lib/layers/ccs/messages.hpp"
 #include "lib/layers/ccs/misuse.hpp"
@@ -68,12 +69,40 @@ releases_body& releasing() {
   return one;
 }
 
+/// Returns false also if there is no memory to find out.
+bool is_alone() noexcept {
+  for (int n = 0; n < lci::memory_tries; ++n) {
+    try {
+      return lci::detail::join_job().size == 1;
+    } catch (const std::exception&) {
+      lci::await_memory();
+    }
+  }
+  return false;
+}
+
+/// Called while an exception of CCS_init is handled. The other processes wait for this one, and could not pass through
+/// the same steps with it again.
+void end_job_unless_alone() noexcept {
+  if (!is_alone()) fail_by_exception("CCS_init");
+}
+
 }  // namespace
+
+process* process::make() {
+  try {
+    return new process;
+  } catch (...) {
+    end_job_unless_alone();
+    throw;
+  }
+}
 
 process::process() : generation(generations.fetch_add(1, std::memory_order_relaxed) + 1) {
   try {
     allocate();
   } catch (...) {
+    end_job_unless_alone();  // before release(), which would wait for the others
     release();
     throw;
   }

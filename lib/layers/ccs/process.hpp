@@ -58,7 +58,8 @@ class service_arrivals final : public lci::comp_impl_t {
 /// Thread-safe.
 class process {
  public:
-  process();
+  /// Throws if there is no memory and the job is this process. Ends any other job then.
+  static process* make();
   ~process();
   process(const process&) = delete;
   process& operator=(const process&) = delete;
@@ -156,6 +157,7 @@ class process {
   void take_back(const registration_table::endings& ended) noexcept;
 
  private:
+  process();
   /// Owns a synchronizer.
   struct sync {
     explicit sync(const process& p) : comp(lci::alloc_sync_x().runtime(p.runtime)()) {}
