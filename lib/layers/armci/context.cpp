@@ -5,9 +5,9 @@
 #include <system_error>
 #include <utility>
 
-#include "lci/job.hpp"
 #include "lib/layers/armci/applier.hpp"
 #include "lib/layers/armci/errors.hpp"
+#include "lib/layers/common/alone_in_job.hpp"
 
 namespace armci_layer {
 
@@ -19,24 +19,14 @@ bool is_shortage(const std::exception& e) {
          dynamic_cast<const std::system_error*>(&e) != nullptr;
 }
 
-/// Returns false also if there is no memory to find out.
-bool is_alone() {
-  try {
-    return insist([] { return lci::detail::join_job(); }).size == 1;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
 /// Returns what f() returns, a part of the context. In a job of several processes, a lack of memory or of threads ends
-/// the job: the others wait for this one in ARMCI_Init, and can't learn that it has failed. It ends here, since the
-/// destructors of the parts before would wait for the others.
+/// the job. It ends here, since the destructors of the parts before would wait for the other processes.
 template <class F>
 auto make_part(F f) {
   try {
     return f();
   } catch (const std::exception& e) {
-    if (is_shortage(e) && !is_alone()) end_job("ARMCI_Init", e.what(), -internal_failure);
+    if (is_shortage(e) && !layers::is_alone_in_job()) end_job("ARMCI_Init", e.what(), -internal_failure);
     throw;
   }
 }

@@ -36,7 +36,7 @@ struct group_mutexes {
 class context {
  public:
   /// `applies`: whether a thread applies queued accumulates of other hosts; empty: if this process has a processor for
-  /// it.
+  /// it. Throws if there is no memory and the job is this process. Ends any other job then.
   static context* make(std::optional<bool> applies);
   ~context();
 

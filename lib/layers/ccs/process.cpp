@@ -7,10 +7,10 @@
 #include <cstring>
 #include <utility>
 
-#include "lci/job.hpp"
 #include "lib/base/copy_large.hpp"
 #include "lib/layers/ccs/messages.hpp"
 #include "lib/layers/ccs/misuse.hpp"
+#include "lib/layers/common/alone_in_job.hpp"
 #include "lib/layers/common/room_in_lanes.hpp"
 
 namespace ccs {
@@ -69,22 +69,9 @@ releases_body& releasing() {
   return one;
 }
 
-/// Returns false also if there is no memory to find out.
-bool is_alone() noexcept {
-  for (int n = 0; n < lci::memory_tries; ++n) {
-    try {
-      return lci::detail::join_job().size == 1;
-    } catch (const std::exception&) {
-      lci::await_memory();
-    }
-  }
-  return false;
-}
-
-/// Called while an exception of CCS_init is handled. The other processes wait for this one, and could not pass through
-/// the same steps with it again.
+/// Called while an exception of CCS_init is handled.
 void end_job_unless_alone() noexcept {
-  if (!is_alone()) fail_by_exception("CCS_init");
+  if (!layers::is_alone_in_job()) fail_by_exception("CCS_init");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// CCS_init while allocations fail at rank 0: the first argument is how many succeed before, the second how many fail. CCS
-// starts at all ranks, or the job ends. No rank waits for ever for rank 0.
+// CCS_init while allocations fail at rank 0: the first argument is how many succeed before, the second how many fail.
+// CCS starts at all ranks, or the job ends. No rank waits for ever for rank 0.
 #include <ccs.h>
 #include <unistd.h>
 
