@@ -59,7 +59,7 @@ enum class errorcode_t {
   retry_lock,      ///< another thread holds the resource
   retry_nopacket,  ///< the packet pool is empty
   retry_nomem,     ///< the network's send queue is full
-  retry_backlog,   ///< earlier requests of the device, to any peer, wait in the backlog, or the stream's window is full
+  retry_backlog,   ///< earlier requests to the same peer wait in the backlog, or the stream's window is full
   retry_max,
   fatal,      ///< end of an operation in flight: its peer has failed, or refuses it
   cancelled,  ///< end of an operation in flight: it was cancelled, locally or by its peer
