@@ -61,7 +61,7 @@ class device final : public remote_device, public bundling_device {
     std::atomic<bool> close_acknowledged{false};
     std::atomic<bool> suspected{false};  // see suspect_unreachable(): nothing is sent meanwhile
     std::atomic<bool> reported{false};   // the core knows that it is gone
-    std::atomic<int> under_way{0};       // of the device's requests, those to it
+    std::atomic<int> under_way{0};       // requests to the peer that have not ended
     outbox out;
     suspicion why_suspected;
   };
@@ -114,7 +114,7 @@ class device final : public remote_device, public bundling_device {
     const int64_t left = queue_size_ - under_way_.load(std::memory_order_relaxed);
     return LCI_LIKELY(peers_[static_cast<size_t>(rank)].under_way.load(std::memory_order_relaxed) < 3 * left);
   }
-  /// has_share(), or reads completions, as after a call for which the provider has no space.
+  /// Returns has_share(). If that is false, also reads completions, by which requests end: a later post may succeed.
   bool takes_share(int rank) {
     if (LCI_LIKELY(!is_shared_ || has_share(rank))) return true;
     read_on();

@@ -121,7 +121,8 @@ bool device::close_to(int rank) {
 bool device::prepare_to_sleep(sleep_set& events) {
   flush_bundles();
   events.limit(wait_fd_ >= 0 ? 20000 : 50);  // polls make connections, and no event announces them
-  // A bundle that still waits was refused, or its thread wakes this one: see join(). A peer may be refused for hours.
+  // Either the provider has refused a bundle, maybe for hours, so this thread tries it again now and then; or another
+  // thread has just made the bundle, and wakes this one: see join().
   if (bundles_.any_before_sleep()) events.limit(200);
   if (wait_fd_ < 0) return true;
   events.add(wait_fd_);

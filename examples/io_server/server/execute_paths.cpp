@@ -76,7 +76,7 @@ int rename(const root_folder& root, const received& r, int folder, const last_na
       static_cast<int>(syscall(SYS_renameat2, folder, name.text.c_str(), folder2.get(), name2.text.c_str(), flags)));
 }
 
-/// Links what a descriptor is open for.
+/// Gives the file that `fd` refers to another name, the request's second path.
 int link_descriptor(const root_folder& root, const received& r, int fd) {
   last_name name2;
   const descriptor folder2 = root.parent(r.text2, name2, descriptor_of(r.folder2));

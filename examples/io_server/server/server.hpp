@@ -45,7 +45,7 @@ class server {
   void add_buffers();
   void start_thread();
   void let_another_lead(std::unique_lock<std::mutex>& leading);
-  /// The function of the thread that starts further ones.
+  /// Run by a thread of its own, which starts further server threads while all of them wait.
   void supervise();
   void serve(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading);
   /// Returns false if the client has no session and so gets no reply. Throws std::bad_alloc.

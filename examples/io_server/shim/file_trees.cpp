@@ -1,5 +1,5 @@
-// Replaces fts_open() and its relatives, whose calls of the C library look at local folders. If one of the paths is
-// remote, the functions here walk all of the trees. They never change the working folder: fts_accpath is the path.
+// Replaces fts_open() and its relatives: those of the C library see local folders only. If one of the paths is remote,
+// the functions here walk the trees of all paths. They never change the working folder, so fts_accpath equals fts_path.
 #include <dirent.h>
 #include <fts.h>
 #include <sys/stat.h>
@@ -49,7 +49,7 @@ bool is_walk(const void* f) {
   return w.all.count(f) != 0;
 }
 
-/// An entry, its status and its path, in one block of malloc(). Null if there is no memory.
+/// Allocates an entry with its status and its path as one block, which free() frees. Returns null without memory.
 FTSENT* make_entry(const char* name, size_t size, const std::string& path) {
   const size_t head =
       (offsetof(FTSENT, fts_name) + size + 1 + alignof(struct stat) - 1) / alignof(struct stat) * alignof(struct stat);
@@ -72,7 +72,7 @@ void free_list(FTSENT* e) {
 
 bool is_dot(const char* name) { return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0; }
 
-/// Sets the entry's status, and returns what it is.
+/// Fills in fts_statp by stat() or lstat(), and returns the value for fts_info.
 unsigned short kind_of(const FTS& f, FTSENT& e, bool follow) {
   struct stat& s = *e.fts_statp;
   if ((f.fts_options & FTS_LOGICAL) != 0 || follow) {
@@ -162,7 +162,7 @@ FTSENT* list_folder(FTS& f, wanted what) {
   return linked(f, entries);
 }
 
-/// A path of the program: from now on fts_name is its last part.
+/// Begins the walk of a path that the program has passed: sets fts_name to the path's last part.
 void begin_root(FTS& f, FTSENT& root) {
   const char* const slash = std::strrchr(root.fts_name, '/');
   if (slash != nullptr && (slash != root.fts_name || slash[1] != '\0')) {
@@ -186,7 +186,7 @@ void prepare(const FTS& f, FTSENT& e) {
   e.fts_instr = FTS_NOINSTR;
 }
 
-/// The next entry behind one that is done.
+/// Returns the entry that fts_read() reports after `done`.
 FTSENT* leave_entry(FTS& f, FTSENT* done) {
   for (;;) {
     FTSENT* const next = done->fts_link;

@@ -41,7 +41,7 @@ class place {
   /// Returns whether the path names one of the process's descriptors of remote files, or the working folder, by a link
   /// of /dev or /proc; inner() is the file's path.
   bool names_descriptor() const { return names_descriptor_; }
-  /// That descriptor; -1 if the path names none.
+  /// Returns the descriptor that the path names by such a link; -1 if it names none.
   int descriptor() const { return descriptor_; }
   /// The path for the real function; null if the program has passed null.
   const char* local() const { return rewritten_ ? text_.c_str() : given_; }

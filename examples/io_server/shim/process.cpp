@@ -93,7 +93,7 @@ class high_descriptors {
   std::vector<int> fillers_, before_;
 };
 
-/// The errno of a connection for which the system has refused memory: that of the limit to raise.
+/// The system has refused memory for a connection. Returns the errno that tells which limit the user can raise.
 int errno_of_limits() {
   const auto is_limited = [](__rlimit_resource resource) {
     rlimit limit{};

@@ -45,7 +45,7 @@ class remote_call {
 /// child of vfork() if the parent is not connected. Clients are never freed, since files refer to them. To be called in
 /// a remote_call.
 io_server::client* current_client();
-/// The errno of a call that needs a connection while current_client() returns null.
+/// Returns the errno of a call that has failed because current_client() has returned null.
 int errno_of_connection();
 /// Returns whether this process is connected; for a child of vfork(): whether its parent is.
 bool is_connected();

@@ -10,8 +10,8 @@ namespace lci::core {
 
 namespace {
 
-/// Makes progress until `over()`, and sleeps in the network while nothing happens. Returns at the deadline, too, from
-/// which it takes the time that has passed.
+/// Makes progress until `over()` or the deadline, and sleeps in the network while nothing happens. Subtracts the time
+/// that it has waited from `deadline`.
 template <class F>
 void make_progress_until(device& d, double& deadline, F over) {
   const bool ends = has_timer(deadline);

@@ -7,7 +7,8 @@ namespace lci::core {
 
 class device;
 
-// `deadline` is that of the post, in seconds (negative: none), and becomes what is left of it. The wait ends then.
+// `deadline`: the seconds after which the post is to end (negative: no limit). The functions wait no longer than that,
+// and subtract the time that they have waited.
 
 /// Makes progress until the backlog holds at most attr.backlog_bytes for the peer. Not in handlers.
 LCI_COLD void await_backlog(device& d, int peer, double& deadline);

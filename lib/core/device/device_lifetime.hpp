@@ -17,7 +17,7 @@ class device_lifetime {
   void end_task() { tasks_.fetch_sub(1, std::memory_order_release); }  // last access: the device may be freed
   bool has_tasks() const { return tasks_.load(std::memory_order_acquire) != 0; }
 
-  /// Counts the messages that wait for room in a stream's window, which a peer may never make.
+  /// A message begins, or ends, to wait for room in a stream's window. A peer may never make room.
   void begin_to_hold() { held_.fetch_add(1, std::memory_order_relaxed); }
   void end_to_hold() { held_.fetch_sub(1, std::memory_order_release); }  // last access: the device may be freed
   bool holds_messages() const { return held_.load(std::memory_order_acquire) != 0; }
@@ -28,8 +28,8 @@ class device_lifetime {
   /// Returns true once: progress was refused while the device closes, and that has not been logged.
   bool is_first_refusal() { return !refusal_logged_.exchange(true, std::memory_order_relaxed); }
 
-  /// Seconds without any event after which a device that is being freed drops messages of the program that it can't
-  /// send. Tests shorten the time.
+  /// After so many seconds without an event, free_device() drops those messages of the program that it could not send.
+  /// Tests set a shorter time.
   double longest_quiet_time = 10;
 
   /// From now on note() appends to `rest`, which must outlive the device.

@@ -37,7 +37,7 @@ inline void* buffer_of(const Args& a) {
 }
 
 /// To be called before a message is queued that may not be refused: if the peer's backlog is above its limit, the
-/// thread first makes progress, unless it runs a handler. At the post's deadline it returns all the same.
+/// thread makes progress until it is not, or until the post's deadline. In a handler it does not wait.
 template <class Args>
 inline void await_room(device& d, Args& a) {
   if (LCI_UNLIKELY(!d.backlog.empty()) && !tls_in_progress) await_backlog(d, a.rank, a.deadline);

@@ -18,8 +18,8 @@ void signal_target(device& d, const Args& a) {
   send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
 }
 
-/// The network puts a copy of the data, so the program gets its buffer back at the deadline. Without memory for the
-/// copy, releases the operation and throws.
+/// Makes the operation put a copy of the data, so that the program gets its buffer back at the deadline. If there is no
+/// memory for the copy, releases the operation and throws std::bad_alloc.
 LCI_COLD void copy_source(device& d, operation* op) {
   void* const copy = g_allocator_default.allocate(op->status.size);
   if (copy == nullptr) {

@@ -89,7 +89,7 @@ class stream_table {
   incoming_stream& incoming(int peer, uint16_t id);
   /// Returns null if no message of the stream `id` has arrived from `peer` yet.
   incoming_stream* find_incoming(int peer, uint16_t id) const { return incoming_.find(id, peer); }
-  /// The device is being freed: takes the messages held for it, which the caller drops.
+  /// Called when the device is freed: removes the messages that it holds back from all streams, and returns them.
   outgoing_stream::held_list take_held(const device& d);
   /// The peer has failed: drops the messages held for it.
   void lose(int peer);

@@ -266,7 +266,7 @@ struct last_steps {
     if (in_window) owner.receive_window.end();
     owner.pending.fetch_sub(1, std::memory_order_release);
   }
-  /// The message is not delivered: frees its payload, and says so in the ack.
+  /// For a message that is not delivered: its payload is freed, and the ack tells the sender that it was refused.
   void drop(void* payload) {
     buffer = payload;
     if (answer == 0) answer = wire::refused;

@@ -19,8 +19,8 @@ bool is_shortage(const std::exception& e) {
          dynamic_cast<const std::system_error*>(&e) != nullptr;
 }
 
-/// Returns what f() returns, a part of the context. In a job of several processes, a lack of memory or of threads ends
-/// the job. It ends here, since the destructors of the parts before would wait for the other processes.
+/// Returns a part of the context, which f() makes. If f() throws for lack of memory or threads, ends the job, unless
+/// this process is alone in it: the destructors of the parts that exist already would wait for the other processes.
 template <class F>
 auto make_part(F f) {
   try {

@@ -110,7 +110,7 @@ class link {
     }
     return false;
   }
-  /// The other part, after poll().
+  /// The part of wait() that sleeps, for callers whose poll() has returned false. Returns what wait() would.
   template <class Ready>
   bool wait_asleep(int rank, Ready ready) {
     while (!ready()) {

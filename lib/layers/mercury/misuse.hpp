@@ -15,7 +15,7 @@ namespace mercury {
 [[gnu::cold, gnu::noinline, gnu::format(printf, 3, 4)]] hg_return_t fail(hg_return_t code, const char* function,
                                                                          const char* format, ...) noexcept;
 
-/// The code of HG for an error of NA: HG_NOMEM_ERROR if there was no memory, else `otherwise`.
+/// Converts an error of NA to HG's code: HG_NOMEM_ERROR if there was no memory, else `otherwise`.
 inline hg_return_t code_for(na_return_t error, hg_return_t otherwise) {
   return error == NA_NOMEM_ERROR ? HG_NOMEM_ERROR : otherwise;
 }

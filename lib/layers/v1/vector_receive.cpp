@@ -53,7 +53,7 @@ bool read(const lci::status_t& s, arrived_step& out) {
   return true;
 }
 
-/// The request of an iovec whose buffers are not known yet.
+/// Returns the request for an iovec, still without buffers.
 LCI_request_t request_for(int rank, LCI_tag_t tag, void* user_context) {
   LCI_request_t r;
   r.flag = LCI_OK;
@@ -202,7 +202,8 @@ void refuse(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, uint64_t id) {
 }
 
 /// Receives the long buffers of a `send`, into the buffers `given` by LCI_recvv(), or of a `put` (`given` is null).
-/// Without buffers of the program, they are allocated by malloc(). Without memory, both sides end as failed.
+/// If the program has passed no buffers, allocates them by malloc(). If there is no memory, the operation fails at both
+/// sides.
 void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const arrived_step& m, const LCI_iovec_t* given,
              void* user_context) {
   const bool allocates = given == nullptr || has_no_buffers(*given);

@@ -16,7 +16,7 @@ constexpr const char* url = "tcp";
 constexpr size_t largest = 4096;
 constexpr size_t response_header_size = 24;
 
-/// Calls the function "null" of the server `times` times. Prints the code of each call.
+/// Calls the server's function "null" `times` times, and prints the code with which each call ends.
 int call_null_often(const std::string& name, int times) {
   const hg h(url);
   const na_addr_t server = h.find(name);
