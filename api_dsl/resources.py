@@ -184,6 +184,11 @@ net_context = Resource(
           "ring for a next message of the same size. While it streams without waiting for answers, it does so unless "
           "this is `never`.",
           "auto_select", source=_OURS),
+        A("shm_long_pauses", "attr_choice_t",
+          "shm: whether a receiver that has read all messages of a stream waits 600 ns before it looks for the next "
+          "ones, so that it does not take the cache lines from the sender that the sender is about to write. For messages "
+          "of more than 168 bytes.",
+          "auto_select", source=_OURS),
         A("sim_ranks", "size_t", "sim: number of ranks of a simulated job, all in this process.", "1", source=_OURS,
           minimum=1, maximum=65536),
         A("sim_seed", "uint64_t", "sim: seed of all its random decisions.", "1", source=_OURS),

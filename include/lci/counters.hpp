@@ -36,9 +36,10 @@ struct counters_t {
   count_t busy_poll;  ///< polls
   /// Messages from the rank that were dropped because there was no memory for them.
   count_t no_memory;
-  // The next two concern the rings of shared memory, and are counted for all ranks together only.
+  // The next three concern the rings of shared memory, and are counted for all ranks together only.
   count_t lines_written;     ///< polls that wrote to lines after reading them (attribute `shm_write_lines`)
   count_t lines_prefetched;  ///< messages after which lines were prefetched (attribute `shm_prefetch_lines`)
+  count_t long_pauses;       ///< long pauses of receivers (attribute `shm_long_pauses`); bytes: read before them
 };
 
 /// Latencies of operations of one kind and size class: from the start of the post to its return if it returned

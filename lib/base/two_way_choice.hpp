@@ -33,6 +33,8 @@ class two_way_choice {
   }
   /// Returns whether took() expects the time of the action for which next() was called last.
   bool is_measured() const { return !is_over_ && (n_ - 1) % run >= uncounted; }
+  /// Returns whether that action belongs to a trial.
+  bool is_trial() const { return !is_over_; }
   /// That action took this time, in any unit.
   void took(float time) {
     const bool of_other = (n_ - 1) / run % 2 != 0;

@@ -53,6 +53,7 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
       may_attach_(attr.shm_cma),
       writes_lines_(attr.shm_write_lines),
       prefetches_lines_(attr.shm_prefetch_lines),
+      pauses_long_(attr.shm_long_pauses),
       heap_size_(attr.shared_heap_size),
       peers_(static_cast<size_t>(exchange.size())) {
   prepare_bells();

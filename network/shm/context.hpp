@@ -83,6 +83,7 @@ class context final : public network::context {
   bool attach_works() const { return attach_works_; }
   attr_choice_t writes_lines() const { return writes_lines_; }
   attr_choice_t prefetches_lines() const { return prefetches_lines_; }
+  attr_choice_t pauses_long() const { return pauses_long_; }
 
   /// The peer's segment, mapped by the first call. Throws peer_failure_error or resource_error.
   segment_view segment_of(int peer);
@@ -153,7 +154,7 @@ class context final : public network::context {
   address_exchange::ticket where_all_are_;
   int rank_;
   const bool may_attach_;
-  const attr_choice_t writes_lines_, prefetches_lines_;
+  const attr_choice_t writes_lines_, prefetches_lines_, pauses_long_;
   std::unique_ptr<own_segment> segment_;
   std::unique_ptr<shm::own_heap> heap_;
   size_t heap_size_;

@@ -120,7 +120,10 @@ void device::warn_of_shortage(int peer) {
 
 void device::add_counts(counters_t& sum) {
   std::lock_guard guard(mutex_);
-  for (const auto& lane : owned_in_) lane->written().add_to(sum.lines_written);
+  for (const auto& lane : owned_in_) {
+    lane->written().add_to(sum.lines_written);
+    lane->long_pauses().add_to(sum.long_pauses);
+  }
   for (const auto& lane : owned_out_) lane->fetched().add_to(sum.lines_prefetched);
 }
 
@@ -141,7 +144,8 @@ void device::adopt_listed() {
   for (auto n = static_cast<uint32_t>(owned_in_.size()); n < announced; ++n) {
     const uint32_t lane = directory[n].load(std::memory_order_acquire);
     if (lane == 0 || lane > context_.own().header().n_lanes) break;  // not trusted
-    owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1, context_.rank(), context_.writes_lines()));
+    owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1, context_.rank(), context_.writes_lines(),
+                                                  context_.pauses_long()));
     context_.hear_of(owned_in_.back()->source());
   }
   if (owned_in_.size() == before) return;

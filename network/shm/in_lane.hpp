@@ -12,6 +12,7 @@
 #include "lib/concurrent/biased_lock.hpp"
 #include "network/shm/layout.hpp"
 #include "network/shm/line_count.hpp"
+#include "network/shm/pause_choice.hpp"
 #include "network/shm/write_choice.hpp"
 
 namespace lci::network::shm {
@@ -19,12 +20,14 @@ namespace lci::network::shm {
 /// The receiver's end. Any thread may call ready() and is_due(); the other methods need `lock`.
 class alignas(cache_line) in_lane {
  public:
-  in_lane(const segment_view& segment, uint32_t index, int receiver, attr_choice_t writes_lines)
+  in_lane(const segment_view& segment, uint32_t index, int receiver, attr_choice_t writes_lines,
+          attr_choice_t pauses_long)
       : shared_(segment.lane(index)),
         slots_(slots_of(shared_), segment.header().n_slots),
         data_size_(segment.header().data_size),
         data_(data_of(shared_, segment.header().n_slots)),
         choice_(writes_lines),
+        pause_choice_(pauses_long),
         source_(shared_.source),
         index_(index),
         thread_(shared_.thread),
@@ -33,14 +36,14 @@ class alignas(cache_line) in_lane {
   /// Returns whether a message waits. Only a hint: another thread may take it.
   bool ready() const { return is_full(head_.load(std::memory_order_relaxed)); }
 
-  /// As ready(), for polls. After a stream of larger messages was drained, a poll skips the lane for a moment: polling
-  /// for the next message would take its slot's cache line from the sender again and again.
+  /// As ready(), for polls. After a stream of larger messages was drained, polls skip the lane for a moment: they would
+  /// take the cache line of the next message's slot from the sender again and again.
   bool is_due() {
-    uint64_t since = rests_since_.load(std::memory_order_relaxed);
-    if (LCI_LIKELY(since == 0)) return ready();
-    if (since == room_is_owed) return ready() || give_back_later();
-    if (cpu_ticks() - since < rest) return false;  // ends the pause also if the processors' counters differ
-    (void)rests_since_.compare_exchange_strong(since, 0, std::memory_order_relaxed, std::memory_order_relaxed);
+    uint64_t until = pauses_until_.load(std::memory_order_relaxed);
+    if (LCI_LIKELY(until == 0)) return ready();
+    if (until == room_is_owed) return ready() || give_back_later();
+    if (until - cpu_ticks() <= long_pause) return false;  // ends the pause also if the processors' counters differ
+    (void)pauses_until_.compare_exchange_strong(until, 0, std::memory_order_relaxed, std::memory_order_relaxed);
     return ready();
   }
 
@@ -84,18 +87,20 @@ class alignas(cache_line) in_lane {
   lane_header& shared() { return shared_; }
   /// Returns how often and for how many bytes this end has written to lines of the byte ring.
   const line_count& written() const { return written_; }
+  /// Returns how many long pauses this end has made, and how many bytes it had read before them.
+  const line_count& long_pauses() const { return long_pauses_; }
 
   /// Assigns the lane to another sender, which starts with empty rings. Under lock.
   void begin(int source) {
     data_head_ = given_back_ = answers_before_ = 0;
-    rests_since_.store(0, std::memory_order_relaxed);
+    pauses_until_.store(0, std::memory_order_relaxed);
     idle_polls_before_ = 0;
     source_.store(source, std::memory_order_relaxed);
     head_.store(0, std::memory_order_relaxed);
   }
   void end() {
     source_.store(-1, std::memory_order_relaxed);
-    rests_since_.store(0, std::memory_order_relaxed);
+    pauses_until_.store(0, std::memory_order_relaxed);
     // No slot has that number, so no message seems to wait: another device may use the lane.
     head_.store(uint64_t{1} << 31, std::memory_order_relaxed);
   }
@@ -111,7 +116,8 @@ class alignas(cache_line) in_lane {
                             number);
   }
 
-  static inline const uint64_t rest = ticks_in(std::chrono::nanoseconds(150));
+  static inline const uint64_t short_pause = ticks_in(std::chrono::nanoseconds(150));
+  static inline const uint64_t long_pause = ticks_in(std::chrono::nanoseconds(600));
 
   // A line that the sender wrote and the receiver read is in both caches. To write it again the sender must invalidate
   // the receiver's copy: one round trip for each line, one after the other, as its stores retire in order and its
@@ -120,7 +126,7 @@ class alignas(cache_line) in_lane {
   // back, unless choice_ has found that this takes longer (docs/decisions/0023).
 
   static constexpr uint64_t room_is_owed = 1;
-  bool owes_room() const { return rests_since_.load(std::memory_order_relaxed) == room_is_owed; }
+  bool owes_room() const { return pauses_until_.load(std::memory_order_relaxed) == room_is_owed; }
   /// Writes to the lines of the byte ring up to `end`, a position that an erroneous sender may have invented.
   void write_lines(uint64_t end) {
     const uint64_t size = std::min(end - given_back_, data_size_);
@@ -161,6 +167,7 @@ class alignas(cache_line) in_lane {
   // Bytes of slots in a row without a message: the rest of a line, and lines at the end of the ring.
   static constexpr ptrdiff_t most_skipped = slot_size + (slot_word::most_lines - 1) * cache_line;
   void end_drain(const give_room_back& at, bool slower, bool answers);
+  void end_of_bytes(uint64_t data_head, bool slower, bool answers);
 
   lane_header& shared_;
   slot_ring slots_;
@@ -169,11 +176,13 @@ class alignas(cache_line) in_lane {
   std::atomic<uint64_t> head_{0};  // slots consumed; written under lock
   uint64_t data_head_ = 0;         // under lock
   uint64_t given_back_ = 0;        // bytes whose room the sender may use; under lock
-  // 0: polls look whether a message waits; room_is_owed: given_back_ is behind; else, in ticks: they skip the lane for
-  // `rest`. Changed to and from room_is_owed under lock; without it only a hint.
-  std::atomic<uint64_t> rests_since_{0};
-  write_choice choice_;             // under lock
-  line_count written_;              // changed under lock
+  // 0: polls look whether a message waits; room_is_owed: given_back_ is behind; else, in ticks, when they look at the
+  // lane again. Changed to and from room_is_owed under lock; without it only a hint.
+  std::atomic<uint64_t> pauses_until_{0};
+  write_choice choice_;        // under lock
+  pause_choice pause_choice_;  // under lock
+  line_count written_;         // changed under lock, like long_pauses_
+  line_count long_pauses_;
   uint32_t idle_polls_before_ = 0;  // under lock
   uint64_t answers_before_ = 0;     // under lock
   std::atomic<int> source_;
@@ -296,18 +305,26 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
 // `slower`: the sender is slower than this thread, and waits for no answer. `answers`: this thread is about to send the
 // sender an answer, which would wait for what it stores here: so it gives the room back afterwards, in its next polls.
 inline void in_lane::end_drain(const give_room_back& at, bool slower, bool answers) {
-  const bool read_bytes = at.data_head != given_back_;
-  if (LCI_UNLIKELY(read_bytes)) {
-    choice_.has_read(at.data_head - data_head_, data_size_);
-    if (choice_.writes()) {
-      if (answers) return rests_since_.store(room_is_owed, std::memory_order_relaxed);
-      write_lines(at.data_head);
-    }
-    rests_since_.store(0, std::memory_order_relaxed);
+  if (LCI_UNLIKELY(at.data_head != given_back_)) end_of_bytes(at.data_head, slower, answers);
+  if (slower) give_slots_back(at);
+}
+
+// Not inlined into drain(), as most messages are in slots.
+LCI_NOINLINE inline void in_lane::end_of_bytes(uint64_t data_head, bool slower, bool answers) {
+  const uint64_t size = data_head - data_head_;
+  choice_.has_read(size, data_size_);
+  if (choice_.writes()) {
+    if (answers) return pauses_until_.store(room_is_owed, std::memory_order_relaxed);
+    write_lines(data_head);
   }
-  if (!slower) return;
-  give_slots_back(at);
-  if (read_bytes) rests_since_.store(std::max<uint64_t>(cpu_ticks(), room_is_owed + 1), std::memory_order_relaxed);
+  if (!answers) pause_choice_.has_read(size, !choice_.is_trial());
+  uint64_t until = 0;
+  if (slower) {
+    const bool is_long = pause_choice_.is_long();
+    until = std::max<uint64_t>(cpu_ticks() + (is_long ? long_pause : short_pause), room_is_owed + 1);
+    if (is_long) long_pauses_.add(size);
+  }
+  pauses_until_.store(until, std::memory_order_relaxed);
 }
 
 LCI_NOINLINE inline bool in_lane::give_back_later() {
@@ -319,7 +336,7 @@ LCI_NOINLINE inline bool in_lane::give_back_later() {
   write_lines(end);
   if (end == data_head_) {
     shared_.data_head.store(end, std::memory_order_release);  // R2: pairs with A2
-    rests_since_.store(0, std::memory_order_relaxed);
+    pauses_until_.store(0, std::memory_order_relaxed);
   }
   return false;
 }

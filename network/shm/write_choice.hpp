@@ -23,6 +23,8 @@ class write_choice_by {
 
   /// Returns whether the receiver is to write to the lines that it has read.
   bool writes() const { return writes_; }
+  /// Returns whether this lap belongs to a comparison of both.
+  bool is_trial() const { return rule_ == attr_choice_t::auto_select && choice_.is_trial(); }
 
   /// Call after each poll that has read `size` bytes of the ring, which has `ring_size` bytes.
   void has_read(uint64_t size, uint64_t ring_size) {

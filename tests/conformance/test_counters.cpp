@@ -217,7 +217,7 @@ TEST_CASE("an attribute decides how repeated large puts and gets are copied in m
       });
 }
 
-TEST_CASE("attributes decide whether lines of a ring in shared memory are written and prefetched", "[counters]") {
+TEST_CASE("attributes decide how the ends of a lane in shared memory treat its lines", "[counters]") {
   using choice = lci::attr_choice_t;
   const auto how = GENERATE(choice::always, choice::never, choice::auto_select);
   on_ranks(
@@ -240,6 +240,7 @@ TEST_CASE("attributes decide whether lines of a ring in shared memory are writte
         if (how == choice::never) {
           expect_count(env, all.lines_written, 0, 0);
           expect_count(env, all.lines_prefetched, 0, 0);
+          expect_count(env, all.long_pauses, 0, 0);
         } else if (how == choice::always && backend == lci::attr_backend_t::shm) {
           EXPECT(all.lines_written.messages > 0);
           EXPECT(all.lines_written.bytes >= rounds / 2 * size);  // polls write the rest later
@@ -252,7 +253,29 @@ TEST_CASE("attributes decide whether lines of a ring in shared memory are writte
       },
       [how](lci::global_attr_t& attr) {
         counting(attr);
-        attr.shm_write_lines = attr.shm_prefetch_lines = how;
+        attr.shm_write_lines = attr.shm_prefetch_lines = attr.shm_long_pauses = how;
+      });
+}
+
+TEST_CASE("a receiver that pauses for long gets all messages of a stream", "[counters]") {
+  on_ranks(
+      [](rank_env& env) {
+        constexpr size_t size = 1000;  // too large for slots, small enough for a packet
+        constexpr int n = 2000;
+        const auto backend = lci::get_default_net_context_x().runtime(env.rt)().get_attr_backend();
+        inbox box(env, inbox_kind::handler, n);
+        const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+        const auto out = message(size, size);
+        for (int i = 0; i < n; ++i)
+          env.post(
+              [&] { return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomp).runtime(env.rt)(); });
+        for (const auto& a : box.collect()) EXPECT(a.data == std::string(out.begin(), out.end()));
+        if (backend == lci::attr_backend_t::shm) EXPECT(with_all(env).long_pauses.messages > 0);
+        env.barrier();
+      },
+      [](lci::global_attr_t& attr) {
+        counting(attr);
+        attr.shm_long_pauses = lci::attr_choice_t::always;
       });
 }
 

@@ -26,7 +26,7 @@ struct lane_pair {
   own_segment segment{0, n_slots, 4096};
   out_lane out{segment.view(), 0, segment.view().device(open_entry(segment.view(), 0)), false,
                lci::attr_choice_t::auto_select};
-  in_lane in{segment.view(), 0, 1, lci::attr_choice_t::auto_select};
+  in_lane in{segment.view(), 0, 1, lci::attr_choice_t::auto_select, lci::attr_choice_t::auto_select};
   std::vector<std::string> got;
   std::atomic<uint32_t> idle_polls{0};
 
