@@ -64,7 +64,7 @@ class rounds {
   }
   void make_progress() {
     if (LCI_NUM_DEVICES > 1) progress_on_others(the_world(), ep_.device);
-    (void)lci::progress_x().device(ep_.core)();
+    v1::make_progress(the_world(), ep_.core);
   }
 
   LCI_endpoint_s& ep_;
@@ -72,10 +72,10 @@ class rounds {
   uint32_t round_ = 0;
 };
 
-void make_progress_for(lci::device_t device, std::chrono::microseconds time) {
+void make_progress_for(LCI_endpoint_s& ep, std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   persist([&] {
-    (void)lci::progress_x().device(device)();
+    make_progress(the_world(), ep.core);
     return std::chrono::steady_clock::now() >= end;
   });
 }
@@ -96,7 +96,7 @@ void await_quiet(LCI_endpoint_s& ep) {
     delivered_before = now.delivered;
     if (now.sent == now.delivered) continue;
     pause = moves ? std::chrono::microseconds(1) : std::min(2 * pause, std::chrono::microseconds(1000));
-    make_progress_for(ep.core, pause);
+    make_progress_for(ep, pause);
   }
 }
 

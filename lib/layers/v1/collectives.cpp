@@ -10,6 +10,7 @@
 #include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/messages.hpp"
 #include "lib/layers/v1/record.hpp"
+#include "lib/layers/v1/wait.hpp"
 #include "lib/layers/v1/world.hpp"
 
 using namespace v1;
@@ -211,7 +212,7 @@ LCI_error_t LCIX_coll_progress(LCIX_collective_t* collective) {
     if (!(*collective)->run(result)) {
       // Ignore errors of the device: the failure of another rank need not affect this operation.
       (void)guarded("LCIX_coll_progress", [&] {
-        (void)lci::progress_x().device((*collective)->endpoint().core)();
+        make_progress(the_world(), (*collective)->endpoint().core);
         return LCI_OK;
       });
       if (!(*collective)->run(result)) return LCI_ERR_RETRY;

@@ -2,6 +2,7 @@
 #include <lci.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "lib/layers/v1/checking.hpp"
@@ -74,6 +75,7 @@ LCI_device_t v1::make_device(world& w) {
 
 void v1::end_device(world& w, LCI_device_t device) {
   lci::barrier_x().runtime(w.runtime).device(device->core)();  // peers need nothing from it any more
+  w.postponed.drop(device);
   {
     std::lock_guard guard(w.mutex);
     for (LCI_endpoint_t endpoint : device->endpoints) {
@@ -192,18 +194,21 @@ LCI_ALWAYS_INLINE inline LCI_error_t make_progress(LCI_device_s& device) {
   return LCI_LIKELY(lci::progress_x().device(device.core)().is_done()) ? LCI_OK : LCI_ERR_RETRY;
 }
 
-[[gnu::noinline]] LCI_error_t progress_checked(LCI_device_t device) {
+/// In the checking mode, and while work is postponed.
+[[gnu::noinline]] LCI_error_t progress_with_more(LCI_device_t device) {
   return guarded("LCI_progress", [&] {
-    (void)the_world();
-    const checked_progress alone(device);
-    return make_progress(*device);
+    world& w = the_world();
+    std::optional<checked_progress> alone;
+    if (detail::checks) alone.emplace(device);
+    const LCI_error_t result = make_progress(*device);
+    return w.postponed.go_on() ? LCI_OK : result;
   });
 }
 
 }  // namespace
 
 LCI_error_t LCI_progress(LCI_device_t device) {
-  if (LCI_UNLIKELY(detail::checks)) return progress_checked(device);
+  if (LCI_UNLIKELY(!detail::polls_only.load(std::memory_order_relaxed))) return progress_with_more(device);
   try {
     return make_progress(*device);
   } catch (...) {

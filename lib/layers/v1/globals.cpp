@@ -97,6 +97,7 @@ void read_settings() {
   for (const setting& s : settings) s.value = number_of(s.name, s.value, s.least, s.most);
   LCI_IBV_ENABLE_EVENT_POLLING_THREAD = number_of("LCI_IBV_ENABLE_EVENT_POLLING_THREAD", 0, 0, 1) != 0;
   detail::checks = number_of("LCI_V1_CHECK", 0, 0, 1) != 0;
+  detail::polls_only.store(!detail::checks, std::memory_order_relaxed);
   detail::usual_tags = detail::checks ? 0 : max_tag + 1;
   if (std::getenv("LCI_DEFAULT_QUEUE_LENGTH") == nullptr) {
     LCI_DEFAULT_QUEUE_LENGTH = LCI_SERVER_NUM_PKTS < INT_MAX / 2 ? 2 * LCI_SERVER_NUM_PKTS : INT_MAX;

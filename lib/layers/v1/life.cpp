@@ -27,6 +27,7 @@ namespace {
 void leave_world() {
   detail::current = nullptr;
   detail::checks = true;
+  detail::polls_only.store(false, std::memory_order_relaxed);
 }
 
 void close(world& w) {

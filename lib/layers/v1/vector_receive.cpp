@@ -75,10 +75,10 @@ void deliver_failure(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, void
 
 /// Receives the long buffers of one iovec, and is the completion object of these receives. The creator owns it until it
 /// calls start(); after that it owns itself. Receives may end in any thread.
-class incoming final : public unfinished {
+class incoming final : public unfinished, postponed {
  public:
-  incoming(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, void* user_context)
-      : ep_(ep), to_(to), request_(request_for(rank, tag, user_context)) {}
+  incoming(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, void* user_context, bool is_put)
+      : ep_(ep), to_(to), request_(request_for(rank, tag, user_context)), is_put_(is_put) {}
 
   /// Uses the program's buffers, and sets their lengths to those of the message. Throws if they are too small.
   void take_buffers(const LCI_iovec_t& given, const arrived_step& m) {
@@ -133,72 +133,101 @@ class incoming final : public unfinished {
     } else {
       request_.data.iovec = {{piggy_back, m.head.piggy_back}, array, static_cast<int>(n)};
     }
+    allocated_ = true;
     return true;
   }
 
   /// Posts the receives, then answers.
   void start(const step_head& first) {
-    LCI_endpoint_s& ep = ep_;
-    const int rank = request_.rank;
-    const LCI_tag_t tag = request_.tag;
-    left_.store(1, std::memory_order_relaxed);  // for this function, until all receives are posted
-    bool good = true;
-    for (size_t i = 0; good && i < buffers_.size(); ++i) {
+    first_tag_ = first.first_tag;
+    answer_.id = first.id;
+    answer_.accepted = 1;
+    left_.store(1, std::memory_order_relaxed);  // until the answer is posted
+    for (size_t i = 0; answer_.accepted != 0 && i < buffers_.size(); ++i) {
       if (buffers_[i].length == 0) continue;
       left_.fetch_add(1, std::memory_order_relaxed);
       try {
-        const lci::status_t s = lci::post_recv_x(rank, buffers_[i].address, buffers_[i].length,
-                                                 first.first_tag + static_cast<uint32_t>(i), lci::comp_t(this))
-                                    .device(ep.core)
-                                    .matching_engine(the_world().pieces)
-                                    .mr(registration_of(buffers_[i].segment))
-                                    .allow_retry(false)();
+        const lci::status_t s = insist_on_post([&] {
+          return lci::post_recv_x(request_.rank, buffers_[i].address, buffers_[i].length,
+                                  first_tag_ + static_cast<uint32_t>(i), lci::comp_t(this))
+              .device(ep_.core)
+              .matching_engine(the_world().pieces)
+              .mr(registration_of(buffers_[i].segment))
+              .allow_retry(false)();
+        });
         if (!s.is_posted()) signal(s);
+        answer_.count = static_cast<uint32_t>(i) + 1;
       } catch (...) {
-        good = false;
+        answer_.accepted = 0;
         (void)fail_by_exception("a long buffer of an iovec");
         end_piece(false);
       }
     }
-    step_head answer;
-    answer.id = first.id;
-    answer.accepted = good;
-    try {
-      post_step(ep, rank, tag, answer);
-    } catch (...) {
-      (void)fail_by_exception("the answer to an iovec");  // the peer has failed, so its receives end as failed
-    }
-    end_piece(good);
+    go_on();
   }
 
-  void signal(lci::status_t status) override { end_piece(flag_of(status) == LCI_OK); }
+  /// A message of another size says that the sender can't send the buffer.
+  void signal(lci::status_t status) override {
+    const size_t i = static_cast<uint32_t>(status.tag) - first_tag_;
+    end_piece(flag_of(status) == LCI_OK && i < buffers_.size() && status.size == buffers_[i].length);
+  }
 
  private:
+  void go_on() noexcept override {
+    // If the peer has failed, the receives end as failed.
+    if (!try_post_step(ep_.core, request_.rank, ep_.id_bits | request_.tag, answer_))
+      return the_world().postponed.add(*this, ep_.device);
+    end_piece(answer_.accepted != 0);
+  }
+  void drop() noexcept override {}  // LCI_finalize() frees it, as all that is unfinished
+
   void end_piece(bool good) {
     if (!good) failed_.store(true, std::memory_order_relaxed);
     // A1: pairs with itself: the thread that ends the last piece sees the data and errors of all others.
     if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    request_.flag = failed_.load(std::memory_order_relaxed) ? LCI_ERR_FATAL : LCI_OK;
+    const delivery_count counted(ep_.id);
+    if (failed_.load(std::memory_order_relaxed)) fail_request();
     const LCI_request_t ended = request_;
     comp& to = to_;
-    const delivery_count counted(ep_.id);
+    const bool is_reported = ended.flag == LCI_OK || !is_put_;
     delete this;
-    to.deliver(ended);
+    if (is_reported) to.deliver(ended);
+  }
+  /// The program does not get memory that was allocated for it.
+  void fail_request() {
+    request_.flag = LCI_ERR_FATAL;
+    if (!allocated_) return;
+    for (const LCI_lbuffer_t& b : buffers_) {
+      record_returned(b.address);
+      std::free(b.address);
+    }
+    if (request_.type == LCI_IOVEC) {
+      std::free(request_.data.iovec.lbuffers);
+      std::free(request_.data.iovec.piggy_back.address);
+    }
+    request_.type = LCI_IOVEC;
+    request_.data.iovec = {{nullptr, 0}, nullptr, 0};
   }
 
   LCI_endpoint_s& ep_;
   comp& to_;
   LCI_request_t request_;
+  const bool is_put_;
+  bool allocated_ = false;  // the buffers, for the program
   std::vector<LCI_lbuffer_t> buffers_;
+  uint32_t first_tag_ = 0;
+  step_head answer_;
   std::atomic<size_t> left_{0};
   std::atomic<bool> failed_{false};
 };
 
-void refuse(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, uint64_t id) {
+/// Tells the peer that its operation has failed, now or when there is memory.
+void refuse(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, uint64_t id) noexcept {
   step_head answer;
   answer.id = id;
-  answer.accepted = 0;
-  post_step(ep, rank, tag, answer);
+  if (try_post_step(ep.core, rank, ep.id_bits | tag, answer)) return;
+  if (the_world().postponed.add_refusal(ep, rank, tag, id)) return;
+  (void)fail("LCI_progress", "there is no memory to tell rank %d that an iovec has failed: it waits for that", rank);
 }
 
 /// Receives the long buffers of a `send`, into the buffers `given` by LCI_recvv(), or of a `put` (`given` is null).
@@ -209,7 +238,8 @@ void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const arrive
   const bool allocates = given == nullptr || has_no_buffers(*given);
   const char* const function = given == nullptr ? "LCI_putva" : "LCI_recvv";
   try {
-    auto in = lci::insist_on_memory([&] { return std::make_unique<incoming>(ep, to, rank, tag, user_context); });
+    auto in = lci::insist_on_memory(
+        [&] { return std::make_unique<incoming>(ep, to, rank, tag, user_context, given == nullptr); });
     if (allocates ? in->allocate_buffers(m) : (in->take_buffers(*given, m), true)) {
       in.release()->start(m.head);
       return;
@@ -220,12 +250,7 @@ void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const arrive
   } catch (const lci::invalid_argument_error&) {
     (void)fail_by_exception(function);
   }
-  // If the sender can't be told, for example because it has failed, the receive ends all the same.
-  try {
-    refuse(ep, rank, tag, m.head.id);
-  } catch (...) {
-    (void)fail_by_exception(function);
-  }
+  refuse(ep, rank, tag, m.head.id);
   // A put that was refused is not reported at the target: only its sender gets an error.
   if (given != nullptr) return deliver_failure(ep, to, rank, tag, user_context);
   count_delivered(ep.id);
@@ -327,9 +352,9 @@ void handle_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const arrived_step
   reply.id = m.head.id;
   reply.piggy_back = m.head.wanted;
   const delivery_count counted(ep.id);
-  try {
-    post_step(ep, s.rank, user_tag_of(s.tag), reply, reinterpret_cast<const void*>(m.head.address));
-  } catch (const std::bad_alloc&) {
+  const bool posted = try_post(
+      [&] { post_step(ep, s.rank, user_tag_of(s.tag), reply, reinterpret_cast<const void*>(m.head.address)); });
+  if (!posted) {
     (void)fail("LCI_getv", "there is no memory for piggy-back data that rank %d gets: its completion says so", s.rank);
     return refuse(ep, s.rank, user_tag_of(s.tag), m.head.id);
   }
@@ -356,8 +381,7 @@ void v1::handle_step(LCI_endpoint_s& ep, const lci::status_t& s) {
       return handle_fetch(ep, s, m);
     case step::answer:
     case step::fetched:
-      if (issued_vector* v = the_world().awaited.take(m.head.id, s.rank))
-        v->answered(m.head.accepted != 0, m.piggy_back, m.head.piggy_back);
+      if (issued_vector* v = the_world().awaited.take(m.head.id, s.rank)) v->answered(m.head, m.piggy_back);
       return;
     case step::send:
       break;

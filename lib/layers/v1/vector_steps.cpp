@@ -42,12 +42,22 @@ void step_packet::post(LCI_endpoint_s& ep, int rank, LCI_tag_t tag) {
   taken();
 }
 
-void post_step(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, const step_head& head, const void* piggy_back) {
-  const auto post = [&](const void* bytes, size_t size) {
-    (void)lci::post_am_x(rank, bytes, size, lci::COMP_NULL, ep.ports->steps).device(ep.core).tag(ep.id_bits | tag)();
-  };
+namespace {
+
+void post_bytes(lci::device_t device, int rank, lci::tag_t tag, const void* bytes, size_t size) {
+  (void)lci::post_am_x(rank, bytes, size, lci::COMP_NULL, the_world().ports.steps).device(device).tag(tag)();
+}
+
+}  // namespace
+
+bool try_post_step(lci::device_t device, int rank, lci::tag_t tag, const step_head& head) noexcept {
   const auto bytes = bytes_of(head);
-  // Allocates nothing then: the step may say that there is no memory.
+  return try_post([&] { post_bytes(device, rank, tag, bytes.data(), bytes.size()); });
+}
+
+void post_step(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, const step_head& head, const void* piggy_back) {
+  const auto post = [&](const void* bytes, size_t size) { post_bytes(ep.core, rank, ep.id_bits | tag, bytes, size); };
+  const auto bytes = bytes_of(head);
   if (head.piggy_back == 0) return post(bytes.data(), bytes.size());
   std::vector<std::byte> memory =
       lci::insist_on_memory([&] { return std::vector<std::byte>(sizeof head + head.piggy_back); });
@@ -84,7 +94,7 @@ void issued_vector::end_piece(bool good) {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) pieces_ended(!failed_.load(std::memory_order_relaxed));
 }
 
-void issued_vector::answered(bool accepted, const void*, size_t) { finish(accepted); }
+void issued_vector::answered(const step_head& answer, const void*) { finish(answer.accepted != 0); }
 
 void issued_vector::finish(bool good) {
   request_.flag = good ? LCI_OK : LCI_ERR_FATAL;

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include <lci.hpp>
 
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/comp.hpp"
 #include "lib/layers/v1/errors.hpp"
@@ -30,7 +32,7 @@ enum class step : uint32_t {
 /// The beginning of a step. `count` lengths of 8 bytes follow in a `send` and a `put`, then the piggy-back data.
 struct step_head {
   step what = step::answer;
-  uint32_t accepted = 0;  ///< of an `answer`: whether the receives are posted
+  uint32_t accepted = 0;  ///< of an `answer`: whether all receives are posted
   uint64_t id = 0;        ///< of the operation that waits for the answer; chosen by its rank
   uint64_t address = 0;   ///< of a `placed` and a `fetch`: address of the piggy-back data at the target
   uint32_t receiver = 0;  ///< the target's completion object; 0: the default one
@@ -39,7 +41,7 @@ struct step_head {
     uint32_t first_tag = 0;  ///< tag of the first long buffer; the others have the tags that follow
     uint32_t wanted;         ///< of a `fetch`: size of the piggy-back data that its sender wants, in bytes
   };
-  uint32_t count = 0;       ///< number of long buffers
+  uint32_t count = 0;       ///< number of long buffers; of an `answer`: of those whose receives are posted
   uint32_t piggy_back = 0;  ///< size of the piggy-back data, in bytes
   uint32_t type = 0;        ///< LCI_data_type_t of the target's request
 };
@@ -74,6 +76,12 @@ class step_packet {
 
 /// Sends a step without lengths. Throws if the peer has failed.
 void post_step(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, const step_head& head, const void* piggy_back = nullptr);
+/// Calls `post()`, which posts something that a peer waits for. Returns false if there are no resources for it, so that
+/// it must be tried again. If the peer has failed, nothing is to be posted any more.
+template <class F>
+bool try_post(F post) noexcept;
+/// Sends an answer, by try_post(). `tag` contains the bits of the endpoint.
+bool try_post_step(lci::device_t device, int rank, lci::tag_t tag, const step_head& head) noexcept;
 
 /// An operation on an iovec that this rank has posted. It is the completion object of its pieces (the transfers of the
 /// long buffers); the end of the last piece ends the operation. The creator owns it until it waits for an answer or its
@@ -89,7 +97,7 @@ class issued_vector : public lci::comp_impl_t {
   /// Frees an operation that was not posted.
   void withdraw();
   /// Called when the target has answered; `piggy_back` is valid during the call.
-  virtual void answered(bool accepted, const void* piggy_back, size_t size);
+  virtual void answered(const step_head& answer, const void* piggy_back);
   /// Ends the operation: signals its completion object, and frees it.
   void finish(bool good);
 
@@ -102,6 +110,8 @@ class issued_vector : public lci::comp_impl_t {
  protected:
   /// Called when all pieces have ended.
   virtual void pieces_ended(bool good) { finish(good); }
+  /// Called for a piece that could not be posted, or has failed, before it ends.
+  virtual void piece_failed(size_t index) { (void)index; }
   /// Posts each long buffer that is not empty by `post(buffer, index)`.
   template <class F>
   void post_pieces(F post);
@@ -116,6 +126,26 @@ class issued_vector : public lci::comp_impl_t {
 };
 
 template <class F>
+bool try_post(F post) noexcept {
+  try {
+    post();
+  } catch (const std::bad_alloc&) {
+    return false;
+  } catch (const lci::resource_error&) {
+    return false;
+  } catch (...) {
+    (void)fail_by_exception("an answer to an iovec");
+  }
+  return true;
+}
+
+/// Calls `post()` until it does not throw for want of memory, as insist_on_memory() does.
+template <class F>
+lci::status_t insist_on_post(F post) {
+  return lci::insist_on_memory([&] { return lci::insist_on_memory<lci::resource_error>(post); });
+}
+
+template <class F>
 void issued_vector::post_pieces(F post) {
   left_.store(1, std::memory_order_relaxed);  // for this function, until all pieces are posted
   bool good = true;
@@ -123,11 +153,14 @@ void issued_vector::post_pieces(F post) {
     if (buffers[i].length == 0) continue;
     left_.fetch_add(1, std::memory_order_relaxed);
     try {
-      const lci::status_t s = post(buffers[i], i);
-      if (!s.is_posted()) end_piece(s.is_done());
+      const lci::status_t s = insist_on_post([&] { return post(buffers[i], i); });
+      if (s.is_posted()) continue;
+      if (!s.is_done()) piece_failed(i);
+      end_piece(s.is_done());
     } catch (...) {  // the pieces posted before are outstanding: the operation ends with the last of them
       good = false;
       (void)fail_by_exception("a long buffer of an iovec");
+      for (size_t left = i; left < buffers.size(); ++left) piece_failed(left);
       end_piece(false);
     }
   }

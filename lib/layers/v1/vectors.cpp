@@ -30,16 +30,22 @@ void check_shape(const LCI_iovec_t& v) {
         ", but must be at most LCI_get_iovec_piggy_back_size(count) = " + std::to_string(most));
 }
 
-/// Sends its long buffers once the target has posted receives for them.
-class outgoing final : public issued_vector {
+/// Sends its long buffers once the target has posted receives for them. If that fails for a buffer, the target gets a
+/// message without bytes in its place, so that its receive ends.
+class outgoing final : public issued_vector, postponed {
  public:
-  using issued_vector::issued_vector;
+  outgoing(LCI_endpoint_s& endpoint, comp& to, int peer, LCI_tag_t of_program, const LCI_iovec_t& iovec,
+           LCI_data_type_t type, void* user_context)
+      : issued_vector(endpoint, to, peer, of_program, iovec, type, user_context), unsent_(buffers.size()) {}
 
-  void answered(bool accepted, const void*, size_t) override {
-    if (!accepted) return finish(false);
+  void answered(const step_head& answer, const void*) override {
+    if (answer.accepted == 0) {  // the target may have posted receives before it failed
+      for (size_t i = 0; i < buffers.size() && i < answer.count; ++i) piece_failed(i);
+      return go_on();
+    }
     post_pieces([this](const LCI_lbuffer_t& b, size_t i) {
       const owned_buffer owned(ep, b.address, b.length);
-      return lci::post_send_x(rank, b.address, b.length, first_tag + static_cast<uint32_t>(i), lci::comp_t(this))
+      return lci::post_send_x(rank, b.address, b.length, tag_of_piece(i), lci::comp_t(this))
           .device(ep.core)
           .matching_engine(the_world().pieces)
           .mr(registration_of(b.segment))
@@ -47,6 +53,35 @@ class outgoing final : public issued_vector {
           .allow_retry(false)();
     });
   }
+  void signal(lci::status_t status) override {
+    if (const size_t i = static_cast<uint32_t>(status.tag) - first_tag; flag_of(status) != LCI_OK && i < unsent_.size())
+      piece_failed(i);
+    issued_vector::signal(status);
+  }
+
+ private:
+  lci::tag_t tag_of_piece(size_t i) const { return first_tag + static_cast<uint32_t>(i); }
+
+  void piece_failed(size_t index) override { unsent_[index] = 1; }
+  void pieces_ended(bool good) override { good ? finish(true) : go_on(); }
+
+  /// Sends the messages without bytes, then ends the operation.
+  void go_on() noexcept override {
+    for (; next_ < unsent_.size(); ++next_) {
+      if (unsent_[next_] == 0 || buffers[next_].length == 0) continue;
+      const bool posted = try_post([&] {
+        (void)lci::post_send_x(rank, nullptr, 0, tag_of_piece(next_), lci::COMP_NULL)
+            .device(ep.core)
+            .matching_engine(the_world().pieces)();
+      });
+      if (!posted) return the_world().postponed.add(*this, ep.device);
+    }
+    finish(false);
+  }
+  void drop() noexcept override { withdraw(); }
+
+  std::vector<unsigned char> unsent_;  // for each piece whether it has failed; written before the piece ends
+  size_t next_ = 0;                    // the next piece of go_on()
 };
 
 /// Sends the first step by `post(packet)`, which returns a status.
@@ -178,9 +213,9 @@ class getting final : public issued_vector {
       if (issued_vector* mine = the_world().awaited.take(head.id, peer)) mine->finish(false);
     }
   }
-  void answered(bool accepted, const void* piggy_back, size_t size) override {
-    const bool good = accepted && size == asked_;
-    if (good && size > 0) std::memcpy(into_.address, piggy_back, size);
+  void answered(const step_head& answer, const void* piggy_back) override {
+    const bool good = answer.accepted != 0 && answer.piggy_back == asked_;
+    if (good && asked_ > 0) std::memcpy(into_.address, piggy_back, asked_);
     finish(good);
   }
 

@@ -41,6 +41,8 @@ class waiter {
   double slice_;    // seconds
 };
 
+/// One round of progress on a device, and on postponed work.
+void make_progress(world& w, lci::device_t device);
 /// One round of progress on all devices but this one.
 void progress_on_others(world& w, LCI_device_t device);
 /// Throws if a rank is known to have failed.
@@ -68,6 +70,9 @@ void persist(F f) {
 /// Collective. Returns when all ranks have called it, with progress on all devices meanwhile: ranks that call it later
 /// may still wait for messages that this rank has sent through any of them. Throws if any rank has failed.
 void meet(world& w, LCI_device_t device);
+/// The same for LCI_barrier(), in which programs expect progress on LCI_UR_DEVICE alone: on another device, only while
+/// no thread calls LCI_progress() for it.
+void meet_patiently(world& w);
 
 /// Waits until ready() is true.
 template <class Ready, class Sleep>

@@ -23,6 +23,7 @@
 #include "lib/layers/v1/ids.hpp"
 #include "lib/layers/v1/issued.hpp"
 #include "lib/layers/v1/packet_reserve.hpp"
+#include "lib/layers/v1/postponed.hpp"
 #include "lib/layers/v1/storage.hpp"
 #include "lib/layers/v1/thread_state.hpp"
 
@@ -94,6 +95,7 @@ struct world {
   comp_table comps;
   arrival_ports ports;
   awaited_vectors awaited;
+  postponed_work postponed;
   handle_table handles;                 ///< filled in the checking mode
   endpoint_comparison comparison;       ///< used in the checking mode
   std::atomic<uint32_t> next_piece{0};  ///< tag of the next long buffer of an iovec that this rank sends
@@ -112,6 +114,8 @@ namespace detail {
 inline constinit V1_STORAGE world* current = nullptr;
 /// Says whether the checking mode is on, or the library is not initialized: one variable, so that functions test one.
 inline constinit V1_STORAGE bool checks = true;
+/// Whether LCI_progress() only polls: the library is initialized, the checking mode is off, and no work is postponed.
+inline constinit V1_STORAGE std::atomic<bool> polls_only{false};
 /// Messages with tags below this value may use the fast path (direct.hpp). 0 in the checking mode and outside of
 /// LCI_initialize() and LCI_finalize(); otherwise it exceeds all valid tags.
 inline constinit V1_STORAGE uint32_t usual_tags = 0;
