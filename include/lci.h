@@ -184,7 +184,8 @@ LCI_API LCI_error_t LCI_initialize(void);
 LCI_API LCI_error_t LCI_finalize(void);
 /* Sets *flag to 1 after LCI_initialize(), else to 0. May be called at any time. */
 LCI_API LCI_error_t LCI_initialized(int* flag);
-/* Waits for all ranks, with progress on LCI_UR_DEVICE. */
+/* Waits for all ranks, with progress on LCI_UR_DEVICE, and on other devices if no thread calls LCI_progress() for
+ * them. */
 LCI_API LCI_error_t LCI_barrier(void);
 
 /* --- devices, endpoints and their properties --- */

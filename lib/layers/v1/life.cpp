@@ -161,7 +161,10 @@ LCI_error_t LCI_initialized(int* flag) {
 
 LCI_error_t LCI_barrier() {
   return guarded("LCI_barrier", [] {
-    lci::barrier_x().runtime(the_world().runtime).device(LCI_UR_DEVICE->core)();
+    world& w = the_world();
+    if (LCI_NUM_DEVICES > 1) meet_patiently(w);
+    // Leaves nothing to the backlog: this rank may make progress on other devices only, afterwards.
+    lci::barrier_x().runtime(w.runtime).device(LCI_UR_DEVICE->core)();
     return LCI_OK;
   });
 }

@@ -1,5 +1,6 @@
-/* A rank that waits for the others in LCI_gfence_wait, LCI_device_init, LCI_device_free or LCI_finalize makes progress
- * on its other devices: the others may wait for messages through these before they make the same call. */
+/* A rank that waits for the others in LCI_barrier, LCI_gfence_wait, LCI_device_init, LCI_device_free or LCI_finalize
+ * makes progress on its other devices: the others may wait for messages through these before they make the same
+ * call. */
 #include "tests/layers/v1/check.h"
 
 static LCI_device_t used, freed;
@@ -40,6 +41,9 @@ int main(void) {
   CHECK(LCI_queue_create(used, &queue) == LCI_OK);
   CHECK(LCI_plist_set_default_comp(plist, queue) == LCI_OK);
   CHECK(LCI_endpoint_init(&ep, used, plist) == LCI_OK);
+  begin_exchange();
+  CHECK(LCI_barrier() == LCI_OK);
+  end_exchange();
   begin_exchange();
   CHECK(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK);
   end_exchange();
