@@ -178,11 +178,14 @@ extern LCI_API size_t LCI_MAX_SINGLE_MESSAGE_SIZE;
 
 /* --- start and end --- */
 
-/* Collective. Creates LCI_UR_DEVICE, LCI_UR_ENDPOINT and LCI_UR_CQ. */
+/* Collective. Creates LCI_UR_DEVICE, LCI_UR_ENDPOINT and LCI_UR_CQ. Parts of a program may each call it, and call
+ * LCI_finalize() as often: only the first call initializes, and further ones are counted and return at once. One thread
+ * at a time may be in these two functions. */
 LCI_API LCI_error_t LCI_initialize(void);
-/* Collective; waits for all ranks. */
+/* Collective; the call that matches the first LCI_initialize() waits for all ranks and frees everything, the others
+ * only count. After that LCI_initialize() may be called again. */
 LCI_API LCI_error_t LCI_finalize(void);
-/* Sets *flag to 1 after LCI_initialize(), else to 0. May be called at any time. */
+/* Sets *flag to 1 from LCI_initialize() to the last LCI_finalize(), else to 0. May be called at any time. */
 LCI_API LCI_error_t LCI_initialized(int* flag);
 /* Waits for all ranks, with progress on LCI_UR_DEVICE, and on other devices if no thread calls LCI_progress() for
  * them. */

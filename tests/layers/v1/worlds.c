@@ -237,6 +237,30 @@ static void device_while_others_receive(void) {
   free(buffers);
 }
 
+static int is_initialized(void) {
+  int flag = -1;
+  CHECK(LCI_initialized(&flag) == LCI_OK);
+  return flag;
+}
+
+/* Parts of a program initialize and finalize the library each for itself: only the first call and the last one count.
+ * The library is initialized before and afterwards. */
+static void counted_calls(void) {
+  const LCI_device_t device = LCI_UR_DEVICE;
+  const LCI_endpoint_t ep = LCI_UR_ENDPOINT;
+  const LCI_comp_t queue = LCI_UR_CQ;
+  LCI_request_t r;
+  unsigned part;
+  CHECK(LCI_initialize() == LCI_OK && LCI_initialize() == LCI_OK);
+  for (part = 0; part < 2; ++part) {
+    CHECK(LCI_finalize() == LCI_OK && is_initialized());
+    CHECK(LCI_UR_DEVICE == device && LCI_UR_ENDPOINT == ep && LCI_UR_CQ == queue && LCI_NUM_DEVICES == 1);
+    put_number(ep, part, 3);
+    CHECK(LCI_queue_wait(queue, &r) == LCI_OK && r.rank == before && r.tag == 3 && number_in(&r) == part);
+    CHECK(LCI_barrier() == LCI_OK);
+  }
+}
+
 int main(void) {
   int lives;
   for (lives = 0; lives < 2; ++lives) { /* the library can be started again */
@@ -248,7 +272,8 @@ int main(void) {
     late_endpoint();
     many_lives();
     device_while_others_receive();
-    CHECK(LCI_finalize() == LCI_OK);
+    counted_calls();
+    CHECK(LCI_finalize() == LCI_OK && !is_initialized());
   }
   return conclude("worlds");
 }
