@@ -10,8 +10,10 @@
 #include <cstdio>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "tests/conformance/harness.hpp"
+#include "tests/conformance/inbox.hpp"
 #include "tests/conformance/sleeps.hpp"
 
 using namespace conf;
@@ -174,5 +176,50 @@ TEST_CASE("several threads that wait for long on one device are all woken", "[wa
       lci::deregister_rcomp_x(handles[i]).runtime(env.rt)();
       lci::free_comp_x(&counters[i]).runtime(env.rt)();
     }
+  });
+}
+
+TEST_CASE("a wait sleeps longer and longer while messages wait for a rank that makes no progress", "[wait][longwait]") {
+  if (ranks_in_one_process()) LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
+  if (rank_count() < 2) LCI_SKIP("needs a rank that makes no progress");
+  const bool blocking = GENERATE(false, true);
+  INFO("a blocking post waits: " << blocking);
+  on_ranks([blocking](rank_env& env) {
+    inbox box(env, inbox_kind::counter, 1);
+    const auto rcomps = env.all_gather(box.rcomp());
+    lci::barrier_x().runtime(env.rt)();  // some networks connect ranks that poll only
+    const std::vector<char> out(4000, 'x');
+    int posted = 0;
+    env.barrier();
+    if (env.rank == 0) {
+      for (bool queued = false; !queued && posted < 100'000; ++posted)
+        queued =
+            lci::post_am_x(1, out.data(), out.size(), lci::COMP_NULL, rcomps[1]).runtime(env.rt)().error.errorcode ==
+            lci::errorcode_t::done_backlog;
+      auto queue = lci::alloc_cq_x().runtime(env.rt)();
+      char nothing[8];
+      (void)lci::cq_wait_for_x(queue, 0.3).runtime(env.rt)();  // the system may take some more of the messages
+      const long before = sleeps_of_thread();
+      const double begin = time_now();
+      if (blocking)
+        EXPECT(!lci::post_recv_x(1, nothing, sizeof nothing, 78, lci::COMP_NULL)
+                    .deadline(1.0)
+                    .allow_posted(false)
+                    .runtime(env.rt)()
+                    .is_done());
+      else
+        EXPECT(lci::cq_wait_for_x(queue, 1.0).runtime(env.rt)().is_retry());
+      const double took = time_now() - begin;
+      const long sleeps = sleeps_of_thread() - before;
+      std::printf("slept %ld times in %.3f s\n", sleeps, took);
+      EXPECT(took >= 1.0);
+      EXPECT(sleeps < 2000);  // each 0.1 ms: ten thousand
+      lci::free_comp_x(&queue).runtime(env.rt)();
+    }
+    env.barrier_at_rest();
+    posted = env.all_gather(posted)[0];
+    if (env.rank == 1)
+      env.until("all messages", [&] { return lci::counter_get_x(box.comp()).runtime(env.rt)() == posted; });
+    env.barrier();
   });
 }

@@ -4,22 +4,22 @@
 #include <cstdint>
 
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/progress_backoff.hpp"
 #include "lib/core/operation/ticket.hpp"
 
 namespace lci::core {
 
 namespace {
 
-/// Makes progress until `over()` or the deadline, and sleeps in the network while nothing happens. Subtracts the time
-/// that it has waited from `deadline`.
+/// Makes progress until `over()` or the deadline, with pauses while nothing happens. Subtracts the time that it has
+/// waited from `deadline`.
 template <class F>
 void make_progress_until(device& d, double& deadline, F over) {
   const bool ends = has_timer(deadline);
   const int64_t latest = ends ? timers::now() + static_cast<int64_t>(deadline * 1e9) : timers::never;
   int64_t left = latest;
-  for (int idle = 0; !over() && left > 0;) {
-    idle = d.progress() ? 0 : idle + 1;
-    if (idle > 1000) d.net->wait(100);
+  for (progress_backoff rounds(d); !over() && left > 0;) {
+    rounds.next(left / 1000);
     if (ends) left = latest - timers::now();
   }
   if (ends) deadline = static_cast<double>(std::max<int64_t>(latest - timers::now(), 0)) / 1e9;

@@ -10,18 +10,20 @@
 namespace lci::core {
 
 /// For loops that wait for an effect of progress on one device. Used by one thread. An arriving message ends a pause at
-/// once. The effect of another thread's progress does not, so pauses start short and have an upper bound.
+/// once. The effect of another thread's progress does not, nor does room at a peer for what waits in the backlog, so
+/// pauses start short and have an upper bound.
 class progress_backoff {
  public:
   explicit progress_backoff(device& d) : device_(d) {}
 
-  /// Makes progress once, and pauses if nothing has happened for a while. Throws what progress() throws.
-  LCI_COLD void next() {
+  /// Makes progress once, and pauses if nothing has happened for a while, but for `longest_us` at most. Throws what
+  /// progress() throws.
+  LCI_COLD void next(int64_t longest_us = longest_pause_us) {
     if (device_.progress()) {
       idle_rounds_ = 0;
       pause_us_ = shortest_pause_us;
     } else if (++idle_rounds_ > rounds_before_pause) {
-      pause();
+      pause(longest_us);
     }
   }
 
@@ -30,11 +32,9 @@ class progress_backoff {
   static constexpr int64_t shortest_pause_us = 100;
   static constexpr int64_t longest_pause_us = 2000;
 
-  void pause() {
-    // Messages in the backlog are sent when the peer has made room, which may not end the pause.
-    if (!device_.backlog.empty()) pause_us_ = shortest_pause_us;
+  void pause(int64_t longest_us) {
     const int64_t due_us = device_.deadlines.left() / 1000;
-    device_.net->wait(std::max<int64_t>(std::min(pause_us_, due_us), 1));
+    device_.net->wait(std::max<int64_t>(std::min({pause_us_, due_us, longest_us}), 1));
     pause_us_ = std::min(2 * pause_us_, longest_pause_us);
   }
 
