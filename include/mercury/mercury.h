@@ -25,7 +25,7 @@ HG_EXPORT hg_return_t HG_Init(na_class_t* na_class);
  * seconds, returns HG_FAIL and prints which; HG remains initialized, so that the program can call HG_Finalize() again.
  * Handles of answered calls that are not freed within half a second are only reported. If bulk handles have not been
  * freed, or transfers not been waited for, HG is finalized, but HG_FAIL is returned; transfers end when the last one is
- * freed. */
+ * freed. Fails in callbacks and routines that HG_Trigger() or HG_Wait() runs. */
 HG_EXPORT hg_return_t HG_Finalize(void);
 /* Sets *flag to whether HG is initialized, and *na_class to its class. na_class may be NULL. */
 HG_EXPORT hg_return_t HG_Initialized(hg_bool_t* flag, na_class_t** na_class);

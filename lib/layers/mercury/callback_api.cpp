@@ -168,6 +168,7 @@ hg_return_t HG_Trigger(hg_context_t* context, unsigned int timeout, unsigned int
   if (c == nullptr) return HG_FAIL;
   return guarded("HG_Trigger", [&] {
     const callback_scope inside(c);
+    const execution_scope executes(r);
     unsigned n = 0;
     for (; n < max_count; ++n) {
       completion done;

@@ -75,6 +75,10 @@ hg_return_t HG_Finalize() {
   std::lock_guard guard(the_state.lock);
   runtime* r = current(__func__);
   if (r == nullptr) return HG_FAIL;
+  if (execution_scope::is_inside(r))
+    return fail(HG_FAIL, __func__,
+                "a callback or routine that HG_Trigger() or HG_Wait() runs has called it: finalize when that function "
+                "has returned");
   return guarded("HG_Finalize", [&] {
     const runtime::remainder left = r->drain(longest_wait, handle_wait);
     if (left.unanswered != 0)

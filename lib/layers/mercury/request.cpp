@@ -128,30 +128,40 @@ hg_return_t request::send() {
   else
     ref();
   awaited_from_.store(address, std::memory_order_relaxed);
-  awaited_.store(cookie, std::memory_order_release);  // NA orders it before its check of the address
+  // From here on the call may end in another thread, whose callback may destroy the handle or use it for another call.
+  const uint64_t mine = cookie;
+  const na_addr_t to = address;
+  awaited_.store(mine, std::memory_order_release);  // Q1; NA orders it before its check of the address
   const size_t size = sizeof h + h.payload;
-  const na_return_t tried = NA_Direct_try(owner.network->na(), request_.get(), size, address, tag());
+  const na_return_t tried = NA_Direct_try(owner.network->na(), request_.get(), size, to, tag());
   if (LCI_LIKELY(tried == NA_SUCCESS)) return HG_SUCCESS;
   // A send that fails at once ends the request as one that fails later does.
   if (tried == NA_TIMEOUT) {
-    queue(size);
+    queue(mine, size);
   } else {
     runtime& r = owner;
-    if (take(cookie)) finish(HG_NA_ERROR);
+    if (take(mine)) finish(HG_NA_ERROR);
     r.wake();
   }
   return HG_SUCCESS;
 }
 
-void request::queue(size_t size) {
+void request::queue(uint64_t mine, size_t size) {
+  // The call becomes one of two parts. Meanwhile no other thread may end it, as that thread would take it for one of a
+  // single part and complete it before the send, whose buffer the next call of the handle would use. If this fails, the
+  // peer has left, or has answered what was not sent: then nothing needs to be sent. A thread that ends the call later
+  // takes it from Q2, and sees both parts. NA notices a peer that leaves between Q1 and Q2, as it checks the address
+  // again.
+  if (!take(mine)) return;
   pending_.store(2, std::memory_order_relaxed);
-  ref();  // for the send
+  ref();                                            // for the send
+  awaited_.store(mine, std::memory_order_release);  // Q2
   owner.operations.fetch_add(1, std::memory_order_relaxed);
   if (NA_Direct_queue(owner.network->na(), owner.network->context(), on_sent, this, request_.get(), size, address,
                       tag(), &queued_) == NA_SUCCESS)
     return;
   runtime& r = owner;
-  if (take(cookie)) finish(HG_NA_ERROR);
+  if (take(mine)) finish(HG_NA_ERROR);
   complete_one();
   r.operations.fetch_sub(1, std::memory_order_release);
   unref();

@@ -87,7 +87,8 @@ class request : public object<0x6d757271> {
  private:
   static na_return_t on_sent(const na_cb_info* info);
   hg_return_t expose_arguments(request_header& h);
-  void queue(size_t size);
+  /// Queues the request of the call with the cookie `mine`, for which NA has no room.
+  void queue(uint64_t mine, size_t size);
   void hide_arguments();
   /// A response, a peer failure and a cancel may compete to end the call. The one for which this returns true ends it.
   bool take(uint64_t awaited) { return awaited_.compare_exchange_strong(awaited, 0, std::memory_order_seq_cst); }

@@ -87,6 +87,7 @@ bool runtime::wait(request& r, unsigned timeout_ms) {
   for (;;) {
     if (r.is_done()) return true;
     if (call* c = local_calls.pop()) {
+      const execution_scope inside(this);
       c->called->execute(c);
       continue;
     }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "lib/base/callback_scope.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/layers/mercury/call.hpp"
 #include "lib/layers/mercury/functions.hpp"
@@ -87,6 +88,9 @@ class runtime final : private na::direct_receiver {
 
   const uint64_t first_cookie_;
 };
+
+/// While an object of this class exists, its thread executes routines or callbacks, and uses the runtime afterwards.
+using execution_scope = lci::callback_scope<runtime>;
 
 /// The runtime. Prints a line and returns null if HG_Init() has not been called.
 runtime* current(const char* function);

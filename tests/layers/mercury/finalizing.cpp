@@ -114,11 +114,44 @@ void bulk_handle_of_another_process() {
 }
 
 hg_context_t* the_context = nullptr;
-hg_return_t on_end(const hg_cb_info*) { return HG_SUCCESS; }
+int answers_ended = 0;
+hg_return_t on_end(const hg_cb_info* info) {
+  answers_ended += info->type == HG_CB_RESPOND ? 1 : 0;
+  return HG_SUCCESS;
+}
 hg_return_t respond(hg_handle_t handle) {
   number_t out{42};
   REQUIRE_HG(HG_SUCCESS, HG_Respond(handle, the_context, on_end, nullptr, &out));
   return HG_Handler_free(handle);
+}
+
+/// A context of which no handle exists waits for the callback of HG_Respond().
+void a_context_waits_for_callbacks_of_answers(const char* url) {
+  na_class_t* const na = initialize(url);
+  the_context = HG_Context_create();
+  hg_context_t* const other = HG_Context_create();
+  const hg_id_t id = MERCURY_REGISTER("respond", void, number_t, respond);
+  na_addr_t self = NA_ADDR_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
+  number_t out{0};
+  hg_request_t request = HG_REQUEST_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, id, nullptr, &out, &request));
+  hg_status_t status = HG_FALSE;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_process(1000, &status));
+  REQUIRE(status == HG_TRUE);
+  REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 5000, &status));
+  REQUIRE(status == HG_TRUE && out.value == 42);
+  REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+  REQUIRE_HG(HG_FAIL, HG_Context_destroy(the_context));
+  REQUIRE_HG(HG_TIMEOUT, HG_Trigger(other, 0, 1, nullptr));  // it runs callbacks of its own only
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(other));
+  REQUIRE_HG(HG_FAIL, HG_Context_destroy(the_context));
+  const int before = answers_ended;
+  REQUIRE_HG(HG_SUCCESS, HG_Trigger(the_context, 1000, 1, nullptr));
+  REQUIRE(answers_ended == before + 1);
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(the_context));
+  REQUIRE_HG(HG_SUCCESS, HG_Finalize());
+  REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
 }
 
 /// Programs may destroy their contexts after HG_Finalize(), although handles of them exist, and callbacks of a call and
@@ -183,6 +216,50 @@ void a_routine_does_not_destroy_the_context_that_runs_it(const char* url) {
   REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
 }
 
+/// A routine that tries to finalize HG, which the function that runs it still uses.
+hg_return_t finalize(hg_handle_t handle) {
+  const double begin = now();
+  number_t out{1};
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, &out));
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_free(handle));
+  REQUIRE_HG(HG_FAIL, HG_Finalize());
+  REQUIRE(now() - begin < 5);
+  return HG_SUCCESS;
+}
+
+hg_return_t finalize_again(const hg_cb_info* info) {
+  REQUIRE_HG(HG_FAIL, HG_Finalize());
+  *static_cast<bool*>(info->arg) = true;
+  return HG_SUCCESS;
+}
+
+void routines_and_callbacks_do_not_finalize(const char* url) {
+  na_class_t* const na = initialize(url);
+  hg_context_t* const context = HG_Context_create();
+  const hg_id_t id = MERCURY_REGISTER("finalize", void, number_t, finalize);
+  na_addr_t self = NA_ADDR_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
+  number_t out{0};
+  hg_request_t request = HG_REQUEST_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, id, nullptr, &out, &request));
+  hg_status_t status = HG_FALSE;
+  REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 5000, &status));
+  REQUIRE(status == HG_TRUE && out.value == 1);
+  REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+  hg_handle_t handle = HG_HANDLE_NULL;
+  bool is_over = false;
+  REQUIRE_HG(HG_SUCCESS, HG_Create(context, self, id, &handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(handle, finalize_again, &is_over, nullptr));
+  for (const double limit = now() + 20; !is_over; HG_Progress(context, 10)) {
+    REQUIRE(now() < limit);
+    HG_Trigger(context, 0, 10, nullptr);
+  }
+  REQUIRE_HG(HG_SUCCESS, HG_Destroy(handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(context));
+  REQUIRE_HG(HG_SUCCESS, HG_Finalize());
+  REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
+}
+
 /// Prints a serialized handle.
 int own() {
   na_class_t* const na = initialize("tcp://127.0.0.1:0");
@@ -212,8 +289,10 @@ int main(int argc, char** argv) {
 
   for (const char* url : {"self", "tcp://127.0.0.1:0"}) {
     handle_of_an_answered_call(url);
+    a_context_waits_for_callbacks_of_answers(url);
     contexts(url);
     a_routine_does_not_destroy_the_context_that_runs_it(url);
+    routines_and_callbacks_do_not_finalize(url);
   }
   handle_of_an_unanswered_call("tcp://127.0.0.1:0");
   return 0;
