@@ -76,7 +76,8 @@ static_assert(sizeof(response_header) == 24);
 /// The largest message whose payload a header can describe.
 constexpr size_t largest_message = UINT16_MAX;
 
-/// Precedes each part of a result that is sent in parts. Parts may arrive in any order.
+/// Precedes each part of a result that is sent in parts. Parts may arrive in any order. Each but the last is as long as
+/// fits in the largest response.
 struct part_header {
   uint64_t total = 0;   // bytes of the result
   uint64_t offset = 0;  // of this part in the result

@@ -203,10 +203,11 @@ void outgoing::on_response(na_addr_t source, const void* data, size_t size) {
   const char* const payload = static_cast<const char*>(data) + sizeof h;
   if (LCI_UNLIKELY((h.flags & mercury::is_part) != 0)) {
     if (!ref_if_used()) return;
-    if (awaited_.load(std::memory_order_acquire) == awaited) add_part(h, payload);
+    if (awaited_.load(std::memory_order_acquire) == awaited) add_part(payload, h.payload);
     return unref_later();
   }
   if (!claim(awaited)) return;
+  if (LCI_UNLIKELY(parts_.any())) return end(outcome::damaged);  // of another result than this one
   if (h.payload > 0) std::memcpy(response_.get() + sizeof h, payload, h.payload);
   code_ = h.result;
   flags_ = h.flags;
@@ -214,33 +215,25 @@ void outgoing::on_response(na_addr_t source, const void* data, size_t size) {
   end(outcome::answered);
 }
 
-void outgoing::add_part(const response_header& h, const char* payload) {
-  mercury::part_header p;
-  if (h.payload < sizeof p) {
-    finish(outcome::damaged);
-    return;
-  }
-  std::memcpy(&p, payload, sizeof p);
-  const size_t size = h.payload - sizeof p;
-  const bool is_first = parts_ == nullptr;
-  if (is_first) parts_left_ = result_size_ = p.total;
-  if (size == 0 || p.total != result_size_ || p.total < p.offset || size > p.total - p.offset || size > parts_left_) {
-    finish(outcome::damaged);
-    return;
-  }
-  if (is_first && p.total > owner.largest) {
-    finish(outcome::too_large);
-    return;
-  }
+void outgoing::add_part(const char* payload, size_t size) {
   holds_memory_ = true;
-  if (is_first) parts_.reset(new (std::nothrow) char[p.total]);
-  if (parts_ == nullptr) {
-    finish(outcome::no_memory);
-    return;
+  switch (parts_.add(payload, size, owner.largest_response, owner.largest)) {
+    case result_parts::state::incomplete:
+      break;
+    case result_parts::state::complete:
+      finish(outcome::answered);
+      break;
+    case result_parts::state::damaged:
+      finish(outcome::damaged);
+      break;
+    case result_parts::state::too_large:
+      result_size_ = parts_.size();
+      finish(outcome::too_large);
+      break;
+    case result_parts::state::no_memory:
+      finish(outcome::no_memory);
+      break;
   }
-  std::memcpy(parts_.get() + p.offset, payload + sizeof p, size);
-  parts_left_ -= size;
-  if (parts_left_ == 0) finish(outcome::answered);
 }
 
 bool outgoing::claim(uint64_t awaited) {
@@ -367,8 +360,7 @@ void outgoing::free() {
   owned_.reset();
   remote_.reset();
   local_.reset();
-  parts_.reset();
-  parts_left_ = 0;
+  parts_.clear();
   holds_memory_ = false;
   reset();
   owner.calls.put(this);

@@ -13,6 +13,7 @@
 #include "lci/rpc.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/mercury/wire.hpp"
+#include "lib/layers/rpc/parts.hpp"
 
 namespace lci::rpc::detail {
 
@@ -80,9 +81,9 @@ class outgoing final : public call {
   /// Throws unless the call, which must have ended, has a result.
   void check() const;
   const char* result_data() const {
-    return parts_ != nullptr ? parts_.get() : response_.get() + sizeof(mercury::response_header);
+    return parts_.any() ? parts_.data() : response_.get() + sizeof(mercury::response_header);
   }
-  size_t result_size() const { return result_size_; }
+  size_t result_size() const { return parts_.any() ? parts_.size() : result_size_; }
   const remote_function* function() const { return function_; }
   na_addr_t peer() const { return peer_; }
 
@@ -107,7 +108,7 @@ class outgoing final : public call {
   static na_return_t on_transferred(const na_cb_info* info);
   bool expose(writer& arguments, mercury::request_header& h);
   na_return_t queue(size_t size);
-  void add_part(const mercury::response_header& h, const char* payload);
+  void add_part(const char* payload, size_t size);
   /// Returns whether the call still awaited this cookie. If so, the caller must end() it.
   bool claim(uint64_t awaited);
   /// Ends the call with this outcome if it still awaits this cookie. Returns whether it did.
@@ -152,8 +153,7 @@ class outgoing final : public call {
   int32_t code_ = 0;
   uint8_t flags_ = 0;
   size_t result_size_ = 0;
-  std::unique_ptr<char[]> parts_;
-  size_t parts_left_ = 0;
+  result_parts parts_;
 
   lci::spinlock send_lock_;  // guards exposed_ and the next two
   na_op_id_t queued_ = NA_OP_ID_NULL;

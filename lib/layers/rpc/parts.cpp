@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <new>
 
-#include "lib/layers/mercury/wire.hpp"
 #include "lib/layers/rpc/core.hpp"
 
 namespace lci::rpc::detail {
@@ -45,7 +44,7 @@ class long_result {
   /// Encodes the next part. Returns the size of the message.
   size_t write_part() {
     constexpr size_t before = sizeof(mercury::response_header) + sizeof(mercury::part_header);
-    const size_t n = std::min(engine_.largest_response - before, size_ - sent_);
+    const size_t n = std::min(bytes_of_part(engine_.largest_response), size_ - sent_);
     const mercury::part_header p{size_, sent_};
     std::memcpy(part_.get() + sizeof(mercury::response_header), &p, sizeof p);
     std::memcpy(part_.get() + before, result_.get() + sent_, n);
@@ -88,6 +87,42 @@ class long_result {
 };
 
 }  // namespace
+
+bool result_parts::allocate(size_t parts) {
+  bytes_.reset(new (std::nothrow) char[size_]);
+  has_.reset(new (std::nothrow) uint64_t[(parts + 63) / 64]());
+  missing_ = parts;
+  return bytes_ != nullptr && has_ != nullptr;
+}
+
+result_parts::state result_parts::add(const char* payload, size_t size, size_t largest_response, size_t most) {
+  mercury::part_header p;
+  if (size < sizeof p) return state::damaged;
+  std::memcpy(&p, payload, sizeof p);
+  size -= sizeof p;
+  const size_t whole = bytes_of_part(largest_response);
+  if (p.offset >= p.total || p.offset % whole != 0 || size != std::min<uint64_t>(whole, p.total - p.offset))
+    return state::damaged;
+  if (!any()) {
+    if (p.total > most) return state::too_large;
+    size_ = p.total;
+    if (!allocate((size_ + whole - 1) / whole)) return clear(), state::no_memory;
+  }
+  if (p.total != size_) return state::damaged;
+  const size_t n = p.offset / whole;
+  uint64_t& bits = has_[n / 64];
+  const uint64_t bit = uint64_t{1} << n % 64;
+  if ((bits & bit) != 0) return state::damaged;
+  bits |= bit;
+  std::memcpy(bytes_.get() + p.offset, payload + sizeof p, size);
+  return --missing_ == 0 ? state::complete : state::incomplete;
+}
+
+void result_parts::clear() {
+  bytes_.reset();
+  has_.reset();
+  size_ = missing_ = 0;
+}
 
 bool send_in_parts(engine_core& e, na_addr_t to, na_tag_t tag, uint64_t cookie, std::unique_ptr<char[]> result,
                    size_t size) {
