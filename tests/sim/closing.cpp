@@ -2,6 +2,8 @@
 // through the handle that is being freed or through defaults.
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "lci.hpp"
@@ -202,7 +204,7 @@ TEST_CASE("puts that the network has not completed end with their device, whatev
   }
   CHECK(to_handler > 0);
   CHECK(to_queue > 0);
-  lci::free_device_x(&device).runtime(rt)();
+  CHECK_THROWS_AS(lci::free_device_x(&device).runtime(rt)(), thrown_by_handler);
   CHECK(device.is_empty());
   CHECK(handled == to_handler);
   for (lci::status_t s; (s = lci::cq_pop_x(queue).runtime(rt)()).error != lci::errorcode_t::retry; --to_queue)
@@ -212,6 +214,67 @@ TEST_CASE("puts that the network has not completed end with their device, whatev
   lci::free_comp_x(&queue).runtime(rt)();
   lci::free_comp_x(&handler).runtime(rt)();
   lci::free_runtime(&rt);
+}
+
+TEST_CASE("a handler that throws as its operation ends with the device keeps neither device nor runtime") {
+  static int handled;
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  for (const bool is_default : {false, true}) {
+    handled = 0;
+    lci::global_attr_t attr = before;
+    attr.backend = lci::attr_backend_t::sim;
+    attr.sim_ranks = 2;
+    attr.sim_rma = false;  // so the target has to answer, and does not
+    lci::set_g_default_attr(attr);
+    auto rt = lci::alloc_runtime(), target = lci::alloc_runtime();
+    lci::set_g_default_attr(before);
+    auto device_of_target =
+        is_default ? lci::get_default_device_x().runtime(target)() : lci::alloc_device_x().runtime(target)();
+    auto device =
+        is_default ? lci::get_default_device_x().runtime(rt)() : lci::alloc_device_x().close_timeout(0.1).runtime(rt)();
+    std::vector<char> memory(10'000), buffer(memory.size());
+    auto mr = lci::register_memory_x(memory.data(), memory.size()).device(device_of_target).runtime(target)();
+    const lci::rmr_t rmr = lci::get_rmr_x(mr).runtime(target)();
+    const auto throws = [](lci::status_t s) {
+      CHECK(s.error == lci::errorcode_t::cancelled);
+      throw std::runtime_error("handler " + std::to_string(++handled));
+    };
+    auto handler = lci::alloc_handler_x(throws).runtime(rt)();
+    auto sync = lci::alloc_sync_x().runtime(rt)();
+    const auto put = [&](lci::comp_t comp) {
+      return lci::post_put_x(1, buffer.data(), buffer.size(), comp, 0, rmr)
+          .allow_retry(false)
+          .device(device)
+          .runtime(rt)();
+    };
+    for (const lci::comp_t comp : {handler, sync, handler}) CHECK(put(comp).is_posted());
+    for (int i = 0; i < 100; ++i) lci::progress_x().device(device).runtime(rt)();
+    std::string thrown;
+    try {
+      if (is_default)
+        lci::free_runtime(&rt);
+      else
+        lci::free_device_x(&device).runtime(rt)();
+    } catch (const std::runtime_error& e) {
+      thrown = e.what();
+    }
+    CHECK(thrown == "handler 1");
+    CHECK(handled == 2);
+    if (is_default) {
+      CHECK(rt.is_empty());
+    } else {
+      CHECK(device.is_empty());
+      lci::status_t end;
+      REQUIRE(lci::sync_test_x(sync, &end).runtime(rt)());
+      CHECK(end.error == lci::errorcode_t::cancelled);
+      lci::free_comp_x(&sync).runtime(rt)();
+      lci::free_comp_x(&handler).runtime(rt)();
+      lci::free_runtime(&rt);
+    }
+    lci::deregister_memory_x(&mr).runtime(target)();
+    if (!is_default) lci::free_device_x(&device_of_target).runtime(target)();
+    lci::free_runtime(&target);
+  }
 }
 
 namespace {

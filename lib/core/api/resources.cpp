@@ -149,7 +149,8 @@ device_t alloc_device(alloc_device_args& a) {
   try {
     insist_on_memory([&] { d->rt.service->add("alloc_device", *d); });
   } catch (...) {  // The system can't start a thread, or not on that processor.
-    destroy_device(d.release());
+    first_exception none;
+    destroy_device(d.release(), none);
     throw;
   }
   return d.release();
@@ -179,9 +180,11 @@ void free_device(free_device_args& a) {
   if (progress_thread* service = d->service.load(std::memory_order_acquire)) service->remove(*d);
   // close_device() sends what waits for room in the network, and bounds the wait for answers of peers. Handlers run
   // meanwhile and may post, so the user's handle is emptied afterwards.
-  close_device(*d);
+  first_exception thrown;
+  close_device(*d, thrown);
   *a.device = device_t();
-  destroy_device(d);
+  destroy_device(d, thrown);
+  thrown.rethrow();
 }
 
 endpoint_t alloc_endpoint(alloc_endpoint_args& a) { return new endpoint(a.device, a.attr); }

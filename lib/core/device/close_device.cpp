@@ -39,21 +39,34 @@ clock::duration duration_of(double seconds) {
 /// answers to their close notifications.
 constexpr double longest_last_quiet_time = 2;
 
-/// One round of progress of a device that is being freed; `idle` counts successive rounds without an event.
-/// Returns false if the round threw before it was complete.
-bool last_round(device& d, int& idle) {
-  bool complete = false;
+/// Calls f(), which makes progress or answers peers. The device is freed whatever it throws. Returns false if it threw.
+template <class F>
+bool attempt(device& d, first_exception& thrown, F f) {
+  const auto is_refused = [&d](const char* what) {
+    // A network that is broken throws each time: log it once.
+    if (d.lifetime.is_first_refusal()) log_warning(std::string("free_device: progress was refused meanwhile: ") + what);
+  };
   try {
-    idle = d.progress() ? 0 : idle + 1;
-    complete = true;
+    f();
+    return true;
   } catch (const peer_failure_error&) {
     // What waits for that peer has ended; the program's other devices report the failure.
   } catch (const resource_error& e) {
-    // The device is freed all the same. A network that is broken throws each time: log it once.
-    if (d.lifetime.is_first_refusal())
-      log_warning(std::string("free_device: progress was refused meanwhile: ") + e.what());
-    ++idle;
+    is_refused(e.what());
+  } catch (const std::bad_alloc& e) {
+    is_refused(e.what());
+  } catch (...) {
+    thrown.keep(std::current_exception());
   }
+  return false;
+}
+
+/// One round of progress of a device that is being freed; `idle` counts successive rounds without an event.
+/// Returns false if the round threw before it was complete.
+bool last_round(device& d, first_exception& thrown, int& idle) {
+  bool happened = false;
+  const bool complete = attempt(d, thrown, [&] { happened = d.progress(); });
+  idle = happened ? 0 : idle + 1;
   if (idle > 1000) d.net->wait(100);
   return complete;
 }
@@ -67,18 +80,19 @@ void await_posts_of_others(const device& d) {
 
 /// Runs what graphs have deferred: posts to repeat, and posts whose turn has come. Within progress no post returns a
 /// retry, so what can't be sent goes to the backlog, and nothing is posted after the device's end.
-void finish_deferred_posts(device& d) {
+void finish_deferred_posts(device& d, first_exception& thrown) {
   await_posts_of_others(d);  // they may defer posts
   // A task that throws ends its round before the next task.
   int idle = 0;
-  for (int left = d.rt.deferred.count.load(std::memory_order_acquire); left > 0 && !last_round(d, idle);) --left;
+  for (int left = d.rt.deferred.count.load(std::memory_order_acquire); left > 0 && !last_round(d, thrown, idle);)
+    --left;
   await_posts_of_others(d);
 }
 
 /// Makes progress until backlog and deferred work are empty; `last`: also until the network has sent everything, so
 /// that the peers receive the close notification. A task that another thread runs still uses the device, however long
 /// its handler takes.
-void drain(device& d, bool last) {
+void drain(device& d, first_exception& thrown, bool last) {
   const auto over = [&] {
     return d.backlog.empty() && !d.lifetime.has_tasks() && (last ? d.net->flushed() : !d.lifetime.holds_messages());
   };
@@ -86,7 +100,7 @@ void drain(device& d, bool last) {
   const auto longest = duration_of(last ? longest_last_quiet_time : d.lifetime.longest_quiet_time);
   auto last_event = clock::now();
   for (int idle = 0; !over() && (clock::now() - last_event < longest || d.lifetime.has_tasks());) {
-    (void)last_round(d, idle);
+    (void)last_round(d, thrown, idle);
     if (idle == 0) last_event = clock::now();
   }
 }
@@ -101,11 +115,11 @@ void note_peer(std::set<int>& peers, int peer) {
 }
 
 /// The peers that outstanding operations wait for.
-std::set<int> awaited_peers(device& d) {
+std::set<int> awaited_peers(device& d, first_exception& thrown) {
   std::set<int> peers;
   d.rt.operations.enter_each(&d, [&](operation_table::visit v) {
     note_peer(peers, v.op->status.rank);
-    leave_gate(d, v.op);
+    thrown.from([&] { leave_gate(d, v.op); });
   });
   return peers;
 }
@@ -145,67 +159,79 @@ class lost_messages {
   size_t n_ = 0;
 };
 
-LCI_COLD void end_unanswered(device& d) {
+LCI_COLD void end_unanswered(device& d, first_exception& thrown) {
   log_warning("free_device: peers have not answered within " + std::to_string(d.attr.close_timeout) +
               " s (LCI_ATTR_CLOSE_TIMEOUT); what waits for them ends as `cancelled`. Peers make progress on a "
               "device until nothing is under way through it");
   lost_messages lost;
-  d.backlog.drain([&](backlog::item& item) { return lost.add(item), end_unsent(d, item, failure::cancelled), true; });
-  const std::exception_ptr thrown = end_all_awaiting(d, failure::cancelled, [](const operation*) { return true; });
-  if (thrown != nullptr) std::rethrow_exception(thrown);
+  d.backlog.drain([&](backlog::item& item) {
+    lost.add(item);
+    thrown.from([&] { end_unsent(d, item, failure::cancelled); });
+    return true;
+  });
+  d.rt.operations.enter_each(&d, [&](operation_table::visit v) {
+    if (v.op->gate.close()) v.op->fail_as(failure::cancelled);
+    thrown.from([&] { leave_gate(d, v.op); });
+  });
 }
 
 void log_thrown(const char* what) noexcept {
   std::array<char, 400> line;
-  std::snprintf(line.data(), line.size(), "free_device: a handler has thrown: %s", what);
+  std::snprintf(line.data(), line.size(), "free_device: a further handler has thrown: %s", what);
   log_warning(line.data());
 }
 
 }  // namespace
 
-void close_device(device& d) {
+void first_exception::keep(const std::exception_ptr& thrown) noexcept {
+  if (thrown_ == nullptr) {
+    thrown_ = thrown;
+    return;
+  }
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    log_thrown(e.what());
+  } catch (...) {
+    log_thrown("something that is no std::exception");
+  }
+}
+
+void close_device(device& d, first_exception& thrown) {
   d.lifetime.begin_to_close();
   d.collective_numbers->close();
-  finish_deferred_posts(d);
-  drain(d, false);
-  std::set<int> asked = awaited_peers(d);
+  finish_deferred_posts(d, thrown);
+  drain(d, thrown, false);
+  std::set<int> asked = awaited_peers(d, thrown);
   wire::header end;
   end.what = wire::kind::device_end;
   end.policy = wire::ends;
   for (const int peer : asked) send_or_queue(d, peer, end);
-  answer_unexpected(d, -1);
+  attempt(d, thrown, [&] { answer_unexpected(d, -1); });
   for (receive_window::request refused; refuse_request(d, -1, refused);) note_peer(asked, refused.peer);
   // Puts and gets of the network's own wait for no answer of a peer's device, but for the network.
   if (!asked.empty() || !d.drained()) {
     // A peer that makes no progress may be computing for hours.
     const auto deadline = clock::now() + duration_of(d.attr.close_timeout);
-    for (int idle = 0; !d.drained() && clock::now() < deadline;) (void)last_round(d, idle);
-    if (!d.drained()) end_unanswered(d);
+    for (int idle = 0; !d.drained() && clock::now() < deadline;) (void)last_round(d, thrown, idle);
+    if (!d.drained()) end_unanswered(d, thrown);
     end.policy = wire::has_ended;
     for (const int peer : asked) send_or_queue(d, peer, end);
   }
-  answer_unexpected(d, -1);  // messages that have arrived meanwhile
-  drain(d, true);
+  attempt(d, thrown, [&] { answer_unexpected(d, -1); });  // messages that have arrived meanwhile
+  drain(d, thrown, true);
   lost_messages lost;
   d.backlog.drain([&](const backlog::item& item) { return lost.add(item), true; });
   for (const outgoing_stream::held_message& message : d.rt.streams.take_held(d)) lost.add(message.item);
 }
 
-void destroy_device(device* d) {
+void destroy_device(device* d, first_exception& thrown) {
   std::vector<unfinished> rest;
   d->lifetime.collect_in(rest);
   if (d->progress_endpoint != d->default_endpoint) delete d->progress_endpoint.p_impl;
   delete d->default_endpoint.p_impl;
   delete d;
-  for (const unfinished& each : rest) {
-    try {
-      each.comp->signal(each.status);
-    } catch (const std::exception& e) {
-      log_thrown(e.what());
-    } catch (...) {
-      log_thrown("something that is no std::exception");
-    }
-  }
+  for (const unfinished& each : rest) thrown.from([&each] { each.comp->signal(each.status); });
 }
 
 }  // namespace lci::core

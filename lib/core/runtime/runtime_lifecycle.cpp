@@ -1,5 +1,6 @@
 // Allocating and freeing runtimes, and the process's default one.
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <string>
@@ -51,14 +52,22 @@ void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
   if (r.attr.alloc_default_device) r.default_device = alloc_device_x().runtime(rt)();
 }
 
-void free_defaults(runtime_t rt) {
+/// Returns what a handler has thrown while the device was freed. Throws if something could not be freed.
+std::exception_ptr free_defaults(runtime_t rt) {
   runtime& r = *rt.p_impl;
   r.service.reset();
-  if (!r.default_device.is_empty()) free_device_x(&r.default_device).runtime(rt)();
+  std::exception_ptr thrown;
+  try {
+    if (!r.default_device.is_empty()) free_device_x(&r.default_device).runtime(rt)();
+  } catch (...) {
+    if (!r.default_device.is_empty()) throw;
+    thrown = std::current_exception();
+  }
   for (matching_engine_t* engine : {&r.default_coll_matching_engine, &r.default_matching_engine})
     if (!engine->is_empty()) free_matching_engine_x(engine).runtime(rt)();
   if (!r.default_packet_pool.is_empty()) free_packet_pool_x(&r.default_packet_pool).runtime(rt)();
   if (!r.default_net_context.is_empty()) free_net_context_x(&r.default_net_context).runtime(rt)();
+  return thrown;
 }
 
 /// As many bits as the published interface has for both in the immediate data of a put.
@@ -79,7 +88,7 @@ runtime_t start(const char* operation, const runtime_attr_t& attr, const net_con
     g_runtimes.push_back(rt.get());
   } catch (...) {
     try {
-      free_defaults(rt.get());
+      (void)free_defaults(rt.get());
     } catch (const std::exception& e) {
       log_warning(std::string("allocating a runtime failed, and so did freeing its parts: ") + e.what());
     }
@@ -106,7 +115,8 @@ void require_nothing_published(const char* operation, const runtime& rt) {
                   "unpublish_memory() comes first");
 }
 
-void stop(const char* operation, runtime_t rt) {
+/// Frees the runtime. Returns what a handler has thrown meanwhile, for the caller to throw.
+std::exception_ptr stop(const char* operation, runtime_t rt) {
   {
     std::lock_guard guard(g_mutex);
     const auto at = std::find(g_runtimes.begin(), g_runtimes.end(), rt.p_impl);
@@ -123,9 +133,10 @@ void stop(const char* operation, runtime_t rt) {
   runtime* expected = rt.p_impl;
   const bool is_default = g_default_runtime.load(std::memory_order_acquire) == expected;
   if (is_default) detail::default_device.store(nullptr, std::memory_order_relaxed);
+  std::exception_ptr thrown;
   try {
     // Handlers that run while the default device is freed may need the default runtime.
-    free_defaults(rt);
+    thrown = free_defaults(rt);
   } catch (...) {
     // The next call frees the rest.
     if (is_default) detail::default_device.store(rt.p_impl->default_device.p_impl, std::memory_order_release);  // R1
@@ -137,6 +148,11 @@ void stop(const char* operation, runtime_t rt) {
   objects::forget_those_of(rt.p_impl);
   g_default_runtime.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
   delete rt.p_impl;
+  return thrown;
+}
+
+void rethrow(const std::exception_ptr& thrown) {
+  if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 net_context_attr_t net_attr_of(const std::string& device_name) {
@@ -162,8 +178,9 @@ runtime_t alloc_runtime(alloc_runtime_args& a) {
 void free_runtime(free_runtime_args& a) {
   if (a.runtime == nullptr || a.runtime->is_empty())
     throw_invalid("free_runtime", "runtime", "empty", "an allocated runtime");
-  stop("free_runtime", *a.runtime);
+  const std::exception_ptr thrown = stop("free_runtime", *a.runtime);
   *a.runtime = runtime_t();
+  rethrow(thrown);
 }
 
 runtime_t g_runtime_init(g_runtime_init_args& a) {
@@ -203,9 +220,10 @@ void g_runtime_fina(g_runtime_fina_args&) {
     --g_default_users;
     return;
   }
-  stop("g_runtime_fina", rt);
+  const std::exception_ptr thrown = stop("g_runtime_fina", rt);
   g_default_users = 0;
   finalize_process(initializer::default_runtime);
+  rethrow(thrown);
 }
 
 runtime_t get_g_runtime(get_g_runtime_args&) { return g_default_runtime.load(std::memory_order_acquire); }
