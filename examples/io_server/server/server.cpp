@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -26,7 +27,8 @@ constexpr double closing_limit = 5;
 /// A server thread moves to another processor at most once in this time. While all processors are busy, moving again
 /// would not help.
 constexpr std::chrono::milliseconds between_migrations{10};
-/// A further thread is started if none leads for this long.
+/// A further thread is started if none leads for this long, and another one leads if the leader's request takes this
+/// long.
 constexpr std::chrono::milliseconds without_leader{100};
 constexpr size_t most_threads = 256;
 
@@ -90,23 +92,17 @@ void server::start_thread() {
   others_.emplace_back([this, &its = *buffers_.back()] { work(its); });
 }
 
-void server::let_another_lead(std::unique_lock<std::mutex>& leading) {
-  leading.unlock();
-  if (free_.fetch_sub(1) > 1 || lacks_leader_.exchange(true)) return;
-  const std::lock_guard guard(supervising_);  // the supervisor is waiting, or sees the change
-  changed_.notify_one();
+void server::let_another_lead(leadership::member& me) {
+  if (me.give_up()) --free_;
 }
 
 void server::supervise() {
   std::unique_lock lock(supervising_);
   for (;;) {
-    changed_.wait(lock, [this] { return ends_ || lacks_leader_; });
-    const uint64_t before = leads_.load(std::memory_order_relaxed);
-    if (changed_.wait_for(lock, without_leader, [this] { return ends_; })) return;
-    lacks_leader_ = false;
-    if (free_ > 0) continue;
-    lacks_leader_ = true;  // look again
-    if (leads_.load(std::memory_order_relaxed) != before || others_.size() + 1 >= most_threads) continue;
+    const uint64_t before = leads_.load(std::memory_order_relaxed), state = leading_.state();
+    if (ending_.wait_for(lock, without_leader, [this] { return ends_; })) return;
+    if (leading_.release_if(state)) --free_;
+    if (free_ > 0 || leads_.load(std::memory_order_relaxed) != before || others_.size() + 1 >= most_threads) continue;
     try {
       start_thread();
     } catch (const std::exception&) {  // no memory, or no thread
@@ -129,7 +125,7 @@ void server::join() {
   {
     const std::lock_guard guard(supervising_);
     ends_ = true;
-    changed_.notify_one();
+    ending_.notify_one();
   }
   if (supervisor_.joinable()) supervisor_.join();
   for (std::thread& t : others_) t.join();
@@ -166,9 +162,10 @@ void server::watch(int client, uint64_t connection) {
   }
 }
 
-void server::on_end_of_watch(const lci::status_t& end) {
+void server::on_end_of_watch(const lci::status_t& end, leadership::member& me) {
   --watches_;
   if (end.rank == last_client_) last_client_ = -1;
+  const leadership::execution scope(me);  // closes the client's files
   if (!sessions_.end_connection(end.rank, reinterpret_cast<uintptr_t>(end.user_context))) return;
   if (end.is_done()) disconnect(end.rank);  // it has sent a message, so its end would no longer be reported
   say(end.rank, end.is_done() ? "does not follow the protocol" : "has disconnected or failed");
@@ -192,27 +189,29 @@ void server::disconnect_all() {
 }
 
 void server::work(transfer_buffers& buffers) {
-  ++free_;
-  std::unique_lock leading(leading_);
-  while (!stopping_.load(std::memory_order_relaxed)) {
+  leadership::member me(leading_);
+  for (;;) {
+    if (!me.leads()) {
+      ++free_;
+      me.lead();
+    }
+    if (stopping_.load(std::memory_order_relaxed)) return;
     leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     try {
       const lci::status_t arrived = lci::cq_wait_for(requests_, 0.1);
       if (arrived.is_retry()) continue;
       if (arrived.user_context != nullptr) {
-        on_end_of_watch(arrived);
+        on_end_of_watch(arrived, me);
         continue;
       }
       const std::unique_ptr<void, free_memory> message(arrived.buffer);
-      serve(arrived, buffers, leading);
+      serve(arrived, buffers, me);
     } catch (const lci::peer_failure_error& e) {
+      const leadership::execution scope(me);
       end_of(e.failed_rank(), "has failed");
     } catch (const std::exception& e) {
       std::fprintf(stderr, "lci_iod: %s\n", e.what());
     }
-    if (leading.owns_lock()) continue;
-    ++free_;
-    leading.lock();
   }
 }
 
@@ -234,14 +233,14 @@ bool server::may_last(const request& h, int client) {
   return (h.what == op::read || h.what == op::write) && !h.memory.is_empty() && others;
 }
 
-void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading) {
+void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, leadership::member& me) {
   const int client = arrived.rank;
   received r;
   reply answer;
   char data[most_message - sizeof answer];
   outgoing out{data, sizeof data, 0};
   try {
-    if (!execute_request(arrived, buffers, leading, r, answer, out)) return;
+    if (!execute_request(arrived, buffers, me, r, answer, out)) return;
   } catch (const lci::peer_failure_error&) {
     throw;
   } catch (const std::exception& e) {  // no memory; without a reply the client would wait until its timeout
@@ -261,8 +260,8 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
   if (r.head.what == op::bye) disconnect(client);
 }
 
-bool server::execute_request(const lci::status_t& arrived, transfer_buffers& buffers,
-                             std::unique_lock<std::mutex>& leading, received& r, reply& answer, outgoing& out) {
+bool server::execute_request(const lci::status_t& arrived, transfer_buffers& buffers, leadership::member& me,
+                             received& r, reply& answer, outgoing& out) {
   const int client = arrived.rank;
   if (!take_request(arrived.buffer, arrived.size, r)) {
     end_of(client, "does not follow the protocol");
@@ -278,18 +277,18 @@ bool server::execute_request(const lci::status_t& arrived, transfer_buffers& buf
   }
   const std::shared_ptr<session> its = sessions_.find(client);
   if (its == nullptr) return false;  // the session has ended meanwhile
-  std::unique_lock<std::mutex> in_order;
-  if (r.head.what == op::write_staged) in_order = std::unique_lock(its->writing);
-  if (may_last(r.head, client)) let_another_lead(leading);
+  std::optional<write_order::turn> turn;
+  if (r.head.what == op::write_staged) turn.emplace(its->writing);
+  if (may_last(r.head, client)) let_another_lead(me);
   if (r.head.processor != no_processor) leave_processor(r.head.processor);
+  if (r.head.what == op::bye) last_client_ = -1;
+  const leadership::execution scope(me);
+  if (turn) turn->wait();
   if (r.head.what == op::bye) {
-    last_client_ = -1;
     sessions_.end(client);  // before the reply, so that the client's locks are free when it gets the reply
     say(client, "has left");
   } else if ((r.head.what == op::read || r.head.what == op::write) && !r.head.memory.is_empty()) {
-    buffers.on_delay = [this, &leading] {
-      if (leading.owns_lock()) let_another_lead(leading);
-    };
+    buffers.on_delay = [this, &me] { let_another_lead(me); };
     const std::shared_ptr<open_file> file = its->find(r.head.handle);
     if (file == nullptr)
       answer.error = EBADF;

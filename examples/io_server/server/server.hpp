@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "execute.hpp"
+#include "leadership.hpp"
 #include "options.hpp"
 #include "root.hpp"
 #include "session.hpp"
@@ -22,7 +23,8 @@ namespace io_server {
 
 /// Serves requests through the process's default runtime. One thread at a time, the leader, makes progress and receives
 /// requests. It executes short requests itself; before it executes one that may take long, it lets another thread lead.
-/// If all threads wait for clients that have stopped, or for the disk, a further thread is started.
+/// If one that is short hangs, as the disk does, another thread becomes the leader after a moment. If all threads wait
+/// for clients that have stopped, or for the disk, a further thread is started.
 /// A client's session ends as soon as the core reports the end of its connection.
 class server {
  public:
@@ -44,20 +46,21 @@ class server {
   void join();
   void add_buffers();
   void start_thread();
-  void let_another_lead(std::unique_lock<std::mutex>& leading);
-  /// Run by a thread of its own, which starts further server threads while all of them wait.
+  void let_another_lead(leadership::member& me);
+  /// Run by a thread of its own. It makes another thread the leader if the leader's request hangs, and starts further
+  /// server threads while all of them wait.
   void supervise();
-  void serve(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading);
+  void serve(const lci::status_t& arrived, transfer_buffers& buffers, leadership::member& me);
   /// Returns false if the client has no session and so gets no reply. Throws std::bad_alloc.
-  bool execute_request(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading,
-                       received& r, reply& answer, outgoing& out);
+  bool execute_request(const lci::status_t& arrived, transfer_buffers& buffers, leadership::member& me, received& r,
+                       reply& answer, outgoing& out);
   void respond(int client, const request& to, const reply& what, const char* data, size_t size);
   /// Ends the client's session, and the connection.
   void end_of(int client, const char* how);
   static void disconnect(int client);
   /// Posts a receive that the client never matches, so it completes when the connection ends, for whatever reason.
   void watch(int client, uint64_t connection);
-  void on_end_of_watch(const lci::status_t& end);
+  void on_end_of_watch(const lci::status_t& end, leadership::member& me);
   void disconnect_all();
   void say(int client, const char* how) const;
   bool others_are_active(int client);
@@ -70,17 +73,16 @@ class server {
   lci::comp_t requests_;  // a queue
   lci::comp_t sent_;      // completions of replies, which are ignored
   session_table sessions_;
-  size_t watches_ = 0;  // receives of watch() that are outstanding; under leading_
-  std::mutex leading_;
-  int last_client_ = -1;              // client of the last request, -1 if it has left; under leading_
-  clock::time_point client_changed_;  // when the client changed last; under leading_
+  leadership leading_;
+  size_t watches_ = 0;                // receives of watch() that are outstanding; the leader's, as the next two
+  int last_client_ = -1;              // client of the last request, -1 if it has left
+  clock::time_point client_changed_;  // when the client changed last
   std::atomic<bool> stopping_{false};
 
   std::atomic<int> free_{0};        // threads that lead or could lead
   std::atomic<uint64_t> leads_{0};  // how often a thread has become the leader
   std::mutex supervising_;
-  std::condition_variable changed_;                         // lacks_leader_ or ends_
-  std::atomic<bool> lacks_leader_{false};                   // set when the last free thread stops leading
+  std::condition_variable ending_;
   bool ends_ = false;                                       // under supervising_, like the next two
   std::vector<std::unique_ptr<transfer_buffers>> buffers_;  // one for each thread
   std::vector<std::thread> others_;

@@ -65,6 +65,18 @@ const staging_memory& session::staging() {
   return *staging_;
 }
 
+void write_order::turn::wait() {
+  std::unique_lock lock(all_.mutex_);
+  all_.changed_.wait(lock, [this] { return all_.ended_ == number_; });
+}
+
+write_order::turn::~turn() {
+  wait();
+  const std::lock_guard guard(all_.mutex_);
+  ++all_.ended_;
+  all_.changed_.notify_all();
+}
+
 uint64_t session::add(std::shared_ptr<open_file> file) {
   std::lock_guard guard(mutex_);
   if (ended_ || files_.size() >= most_files) return 0;

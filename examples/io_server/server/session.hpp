@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <condition_variable>
 #include <cstdint>
 #include <lci.hpp>
 #include <map>
@@ -66,6 +67,31 @@ class staging_memory {
   lci::mr_t region_;
 };
 
+/// The order of a session's staged writes, which is that of their requests, whichever threads execute them.
+class write_order {
+ public:
+  /// A write's place in the order. The thread that receives requests creates it.
+  class turn {
+   public:
+    explicit turn(write_order& all) : all_(all), number_(all.taken_++) {}
+    ~turn();
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
+    /// Waits until the writes before have ended. This write ends with this object.
+    void wait();
+
+   private:
+    write_order& all_;
+    const uint64_t number_;
+  };
+
+ private:
+  uint64_t taken_ = 0;  // the leader's
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t ended_ = 0;  // under mutex_
+};
+
 /// Thread-safe. A thread that executes a request keeps the file that it uses, also if the session ends meanwhile.
 class session {
  public:
@@ -88,10 +114,8 @@ class session {
   /// Allocates the memory at the first call. Throws exceptions of register_memory().
   const staging_memory& staging();
 
-  /// Held while a staged write is executed. The leader locks it before it lets another thread lead, so staged writes
-  /// are executed in the order of their requests.
-  std::mutex writing;
-  uint32_t cut_group = 0;  ///< the last group with a short write; under `writing`
+  write_order writing;     ///< of staged writes
+  uint32_t cut_group = 0;  ///< the last group with a short write; used in a turn of `writing`
 
  private:
   static constexpr size_t most_files = 65536;

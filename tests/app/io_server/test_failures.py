@@ -239,6 +239,32 @@ except OSError as e:
         self.assertEqual(self.finish(client), 'EIO\n')
         self.server.process.send_signal(signal.SIGCONT)
 
+    def test_a_disk_that_hangs_in_short_requests_delays_no_other_client(self):
+        hung = [self.start(sys.executable, '-c', f'''
+import os
+f = os.open('/remote/file{i}', os.O_CREAT | os.O_WRONLY)
+print('open', flush=True)
+os.ftruncate(f, 4711)
+print(os.fstat(f).st_size)''') for i in range(4)]
+        for client in hung:
+            self.assertEqual(client.stdout.readline(), b'open\n')
+        time.sleep(0.5)
+        self.run_remotely('cp', __file__, '/remote/copy')
+        self.run_remotely('cmp', __file__, '/remote/copy')
+        self.assertEqual([client.poll() for client in hung], [None] * 4)
+        for client in hung:
+            self.assertEqual(self.finish(client), '4711\n')
+
+    def test_large_writes_stay_in_order_while_the_first_hangs(self):
+        data = b'slow' + os.urandom(3_000_000)
+        (self.folder / 'data').write_bytes(data)
+        writer = self.start('dd', f'if={self.folder}/data', 'of=/remote/written', 'bs=4M', 'status=none')
+        self.eventually('it writes', lambda: (self.root / 'written').exists())
+        self.run_remotely('ls', '/remote')
+        self.assertIsNone(writer.poll())
+        self.finish(writer)
+        self.assertEqual((self.root / 'written').read_bytes(), data)
+
 
 class Limits(ServedTest):
     def error_with(self, limit, value):
