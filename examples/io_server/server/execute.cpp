@@ -28,7 +28,9 @@ namespace {
 
 int open_file_of(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out) {
   // Opening a pipe or a device may block, so open with O_NONBLOCK, and accept only files and folders.
-  const int flags = static_cast<int>(r.head.a);
+  int flags = static_cast<int>(r.head.a);
+  // As open(), which ignores all other flags beside O_PATH. openat2() would refuse them.
+  if ((flags & O_PATH) != 0) flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW;
   constexpr int forwarded = O_ACCMODE | O_APPEND | O_CREAT | O_DIRECTORY | O_EXCL | O_NOATIME | O_NOFOLLOW | O_TRUNC |
                             O_SYNC | O_DSYNC | O_PATH | O_TMPFILE;
   const auto number = static_cast<uint64_t>(r.head.c);

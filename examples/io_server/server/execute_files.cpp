@@ -54,6 +54,7 @@ int list(open_file& file, const request& h, reply& answer, outgoing& out) {
 /// to which these are possible another descriptor is used.
 int seek_data(const open_file& file, const request& h, reply& answer) {
   if (h.b != SEEK_DATA && h.b != SEEK_HOLE) return EINVAL;
+  if ((file.flags & O_PATH) != 0) return EBADF;
   descriptor other;
   int fd = file.fd.get();
   if ((file.flags & O_APPEND) != 0) {

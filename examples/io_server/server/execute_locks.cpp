@@ -12,6 +12,8 @@ namespace io_server {
 int execute_on_locks(session& client, const received& r, reply& answer, outgoing& out) {
   const std::shared_ptr<open_file> file = client.find(r.head.handle);
   if (file == nullptr) return EBADF;
+  // The file of such a descriptor may be a pipe, and lock_holder() would wait for its other end.
+  if ((file->flags & O_PATH) != 0) return EBADF;
   const request& h = r.head;
   if (h.what == op::flock) return flock(file->fd.get(), static_cast<int>(h.a) | LOCK_NB) == 0 ? 0 : errno;
   const int access = file->flags & O_ACCMODE;

@@ -186,6 +186,7 @@ ssize_t write_next(int fd, const void* from, size_t size) {
 off_t seek(int fd, off_t offset, int whence) {
   int64_t result = -1;
   const int error = with_file(fd, [&](using_file& f) {
+    if ((f.file().flags() & O_PATH) != 0) return EBADF;
     remote_file::position at(f.file());
     int64_t from = 0;
     if (whence == SEEK_CUR) from = at.get();

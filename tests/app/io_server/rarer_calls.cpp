@@ -464,6 +464,16 @@ void by_number() {
   SHOW(syscall(SYS_getpid) == getpid());
 }
 
+// Calls for a descriptor that only names a file.
+void naming_descriptors() {
+  const int fd = open("file", O_PATH | O_APPEND | O_RDWR | O_CREAT | O_TRUNC, 0644);
+  SHOW(lseek(fd, 0, SEEK_SET));
+  SHOW(lseek(fd, 0, SEEK_DATA));
+  struct flock whole {};
+  SHOW(fcntl(fd, F_SETLK, &whole));
+  SHOW(close(fd));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -484,5 +494,6 @@ int main(int argc, char** argv) {
   removed_folder();
   distant_times();
   by_number();
+  naming_descriptors();
   return 0;
 }

@@ -47,6 +47,22 @@ assert read('/remote/mine') == 'file' and os.readlink('/remote/mine') == '/remot
         self.assertTrue((self.root / 'made').is_dir())
         self.assertEqual(os.readlink(self.root / 'mine'), '/moved')
 
+    def test_a_pipe_in_the_folder_lets_no_request_wait(self):
+        os.mkfifo(self.root / 'pipe')
+        out = self.run_remotely(sys.executable, '-c', '''
+import errno, fcntl, os
+named = os.open('/remote/pipe', os.O_PATH | os.O_APPEND)
+for call in (lambda: os.open('/remote/pipe', os.O_RDONLY), lambda: os.open('/remote/pipe', os.O_WRONLY),
+             lambda: os.truncate('/remote/pipe', 0), lambda: os.lseek(named, 0, os.SEEK_DATA),
+             lambda: fcntl.fcntl(named, fcntl.F_SETLK, bytes(32)), lambda: os.utime('/remote/pipe'),
+             lambda: os.stat('/remote/pipe'), lambda: os.listdir('/remote')):
+    try:
+        call()
+        print('done')
+    except OSError as e:
+        print(errno.errorcode[e.errno])''')
+        self.assertEqual(out.split(), ['ENXIO', 'ENXIO', 'ENXIO', 'EBADF', 'EBADF', 'done', 'done', 'done'])
+
     def test_a_folder_that_becomes_a_link_meanwhile_leads_nowhere(self):
         outside = self.folder / 'outside'
         outside.mkdir()
