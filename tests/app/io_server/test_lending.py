@@ -6,7 +6,7 @@ import subprocess
 import sys
 import unittest
 
-from support import NETWORK, ServedTest, needs
+from support import NETWORK, PATIENCE, ServedTest, needs
 
 SIZE = 5_000_011  # neither a multiple of the pieces nor of a page
 
@@ -135,6 +135,26 @@ for how, protection in ((os.O_RDONLY, mmap.PROT_WRITE), (os.O_WRONLY, mmap.PROT_
 mapped = mmap.mmap(os.open('/remote/file', os.O_RDONLY), 0, prot=mmap.PROT_READ)
 assert mapped[:] == open(sys.argv[1], 'rb').read()
 assert lent() == []''', self.root / 'file')
+
+    @needs('sqlite3')
+    def test_without_shared_mappings_sqlite_refuses_write_ahead_logs_that_others_use(self):
+        if self.lent:
+            return
+        database = self.root / 'db'
+        writer = subprocess.Popen(['sqlite3', str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        writer.stdin.write('pragma journal_mode=wal; create table t(a); insert into t values(1); select 2;\n')
+        writer.stdin.flush()
+        self.assertEqual([writer.stdout.readline(), writer.stdout.readline()], ['wal\n', '2\n'])
+        for begin, expected in (('', 10), ('pragma locking_mode=exclusive', 5)):  # SQLITE_IOERR, SQLITE_BUSY
+            clients = [self.start('sqlite3', '-cmd', begin, '/remote/db', f'insert into t values({i});') for i in (3, 4)]
+            for client in clients:
+                self.finish(client, expected)
+        out, _ = writer.communicate('insert into t values(5); select * from t; pragma integrity_check;\n', PATIENCE)
+        self.assertEqual(out.split(), ['1', '5', 'ok'])
+        out = self.run_remotely('sqlite3', '-cmd', 'pragma locking_mode=exclusive', '/remote/db',
+                                'insert into t values(6); pragma journal_mode=delete; select count(*) from t;')
+        self.assertEqual(out.split(), ['exclusive', 'delete', '3'])
+        self.run_remotely('sqlite3', '/remote/db', 'insert into t values(7); pragma integrity_check;')
 
     def test_a_private_mapping_of_a_large_file_takes_no_memory(self):
         if not self.lent:
