@@ -107,8 +107,8 @@ def section(c, plots=(), notes=None, files=(), others=()):
     for other in others:
         o, (fewest, most) = other.data, other.launches()
         launches = f"{fewest} launches" if fewest == most else f"{fewest} to {most} launches"
-        name = f"{o['machine']['processor']}, {o['machine']['cores']} cores"
-        lines += [f"Columns of {name}: {o['date']}, {measure.described(o['machine'])}; "
+        name = f"{o['machine']['processor']}, {o['machine']['cores']} cores, {o['date']}"
+        lines += [f"Columns of {name}: {measure.described(o['machine'])}; "
                   f"LCI {o['versions'].get('lci', '?')}; {launches}, {rounds_of(o)}.", ""]
         columns = (*columns[:-1], f"LCI's figure, {name}", f"ratio, {name}", columns[-1])
     lines += table(columns, ratio_rows(c, others))
