@@ -43,9 +43,15 @@ bool parse_integer(std::string_view text, T& value) {
 
 bool parse(std::string_view text, bool& value) {
   for (const char* name : {"1", "on", "true", "yes"})
-    if (same(text, name)) return value = true;
+    if (same(text, name)) {
+      value = true;
+      return true;
+    }
   for (const char* name : {"0", "off", "false", "no"})
-    if (same(text, name)) return value = false, true;
+    if (same(text, name)) {
+      value = false;
+      return true;
+    }
   return false;
 }
 
@@ -103,7 +109,10 @@ bool parse_size(std::string_view text, uint64_t& value) {
 
 bool parse_choice(std::string_view text, const std::vector<choice>& choices, uint64_t& value) {
   for (const choice& c : choices)
-    if (same(text, c.name)) return value = c.value, true;
+    if (same(text, c.name)) {
+      value = c.value;
+      return true;
+    }
   return false;
 }
 
@@ -115,7 +124,10 @@ bool parse_flags(std::string_view text, const std::vector<choice>& choices, uint
     uint64_t one;
     if (!parse_choice(text.substr(0, comma), choices, one)) return false;
     all |= one;
-    if (comma == std::string_view::npos) return value = all, true;
+    if (comma == std::string_view::npos) {
+      value = all;
+      return true;
+    }
     text.remove_prefix(comma + 1);
   }
 }

@@ -16,33 +16,6 @@
 
 namespace lci::core {
 
-void throw_wrong_comp(const char* operation, const comp_impl_t* comp, const char* expected) {
-  const char* kind = "COMP_NULL or another constant";
-  if (detail::is_object(comp)) {
-    switch (comp->attr.comp_type) {
-      case attr_comp_type_t::sync:
-        kind = "a synchronizer";
-        break;
-      case attr_comp_type_t::counter:
-        kind = "a counter";
-        break;
-      case attr_comp_type_t::cq:
-        kind = "a completion queue";
-        break;
-      case attr_comp_type_t::handler:
-        kind = "a handler";
-        break;
-      case attr_comp_type_t::graph:
-        kind = "a graph";
-        break;
-      case attr_comp_type_t::custom:
-        kind = "an object of the user";
-        break;
-    }
-  }
-  throw_invalid(operation, "comp", kind, expected);
-}
-
 namespace {
 
 synchronizer& checked_sync(comp_t comp, const char* operation) {
@@ -61,12 +34,6 @@ comp_impl_t* checked_any(comp_t comp, const char* operation) {
 }
 
 }  // namespace
-
-void require_delivery_outside(const char* operation, const comp_attr_t& attr) {
-  if (attr.am_in_place)
-    throw_invalid(operation, "am_in_place", "true", "false",
-                  "only handlers and objects of the user can read a message in place");
-}
 
 void check_status(check_status_args& a) { a.device.p_impl->failures.check_status(a.status); }
 
@@ -174,12 +141,6 @@ void free_comp(free_comp_args& a) {
 }
 
 // --- remote completion ---
-
-void refuse_graph(const char* operation, const comp_impl_t* comp) {
-  if (comp->attr.comp_type == attr_comp_type_t::graph)
-    throw_invalid(operation, "comp", "a graph", "another kind of object",
-                  "what arrives names no node of a graph: register a handler, which calls graph_node_mark_complete()");
-}
 
 rcomp_t register_rcomp(register_rcomp_args& a) {
   runtime& rt = *a.runtime.p_impl;

@@ -1,4 +1,4 @@
-// Registration of memory.
+// Registration of memory, and other ranks' registrations.
 #include <memory>
 #include <string>
 
@@ -83,6 +83,13 @@ bool is_mr_current(is_mr_current_args& a) {
   // Memory of the shared heap stays mapped until its device is freed.
   if (region.owns_memory || !d.limits.pins_memory || d.heap->contains(region.base, region.size)) return true;
   return region.cached && d.registrations.cache()->is_current(region.reg);
+}
+
+rmr_t find_rmr(find_rmr_args& a) {
+  const device& d = *a.device.p_impl;
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
+    throw_invalid("find_rmr", "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_ranks - 1));
+  return d.published.find(a.rank, reinterpret_cast<uint64_t>(a.address), a.size);
 }
 
 reg_cache_stats_t get_reg_cache_stats(get_reg_cache_stats_args& a) {

@@ -3,6 +3,7 @@
 
 #include "generated/core_operations.hpp"
 #include "lib/base/check.hpp"
+#include "lib/core/api/handle_checks.hpp"
 #include "lib/core/device/in_progress.hpp"
 #include "lib/core/runtime/progress_thread.hpp"
 
@@ -28,11 +29,9 @@ progress_thread_t alloc_progress_thread(alloc_progress_thread_args& a) {
 }
 
 void free_progress_thread(free_progress_thread_args& a) {
-  if (a.progress_thread == nullptr || a.progress_thread->is_empty())
-    throw_invalid("free_progress_thread", "progress_thread", "empty", "an allocated object");
+  check_allocated("free_progress_thread", "progress_thread", a.progress_thread);
   require_no_handler("free_progress_thread");
-  delete a.progress_thread->p_impl;
-  *a.progress_thread = progress_thread_t();
+  delete take("free_progress_thread", "progress_thread", a.progress_thread);
 }
 
 void progress_thread_add_device(progress_thread_add_device_args& a) {

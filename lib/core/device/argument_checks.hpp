@@ -1,4 +1,4 @@
-// The choice of protocol and the checks before it: pure functions of arguments and limits.
+// Checks of the arguments of posts, and the exceptions for arguments that are refused.
 #pragma once
 
 #include "lci/operations.hpp"
@@ -12,7 +12,7 @@ namespace lci::core {
 /// Returns false for COMP_NULL and the constants beside it, which are no objects.
 inline bool can_signal(comp_t comp) { return !comp.is_empty(); }
 
-/// COMP_NULL stands for allow_posted = false and allow_retry = false.
+/// Returns whether the post may return a retry. With COMP_NULL it may not, whatever its allow_retry says.
 template <class Args>
 inline bool may_retry(const Args& a) {
   return a.allow_retry && a.local_comp.p_impl != nullptr;
@@ -59,7 +59,7 @@ inline bool valid_receive(const device& d, const post_recv_args& a, matching_pol
 [[noreturn]] LCI_COLD void reject_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t disp,
                                          size_t size, const char* disp_name = "remote_disp");
 [[noreturn]] LCI_COLD void reject_registration(const device& d, const memory_region& region);
-/// Of a post that the network refuses for good.
+/// For a post that the network answers with `fatal`: the rank has failed, or has freed its device.
 [[noreturn]] LCI_COLD void throw_peer_failure(const device& d, int rank);
 [[noreturn]] LCI_COLD void throw_refused(int rank);
 [[noreturn]] LCI_COLD void throw_too_many_operations();

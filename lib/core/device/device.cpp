@@ -42,6 +42,35 @@ LCI_COLD void open_cache(device& d) {
       std::move(watch)));
 }
 
+/// The observer of a device with counters, or of a runtime with a trace; null for other devices.
+std::unique_ptr<device_observer> make_observer(const device& d) {
+  if (!d.attr.counters && d.rt.trace == nullptr) return nullptr;
+  auto observer = std::make_unique<device_observer>();
+  if (d.attr.counters) {
+    observer->counts = std::make_unique<counters>(d.n_peers);
+    observer->times = std::make_shared<latencies>();
+  }
+  observer->trace = d.rt.trace.get();
+  return observer;
+}
+
+/// Sets which messages are eager and which are injected, by the limits of the network, which must be known, and the
+/// runtime's attributes.
+void set_message_sizes(device& d, size_t packet_payload) {
+  const size_t head = sizeof(wire::header);
+  const bool can_inject = d.limits.max_inject >= head;
+  d.eager_limit = std::min(packet_payload, d.limits.max_send - head);
+  size_t largest_injected = can_inject ? d.limits.max_inject - head : 0;
+  if (d.rt.attr.rdv_threshold != 0) {
+    const size_t wanted = std::max<size_t>(d.rt.attr.rdv_threshold, 64);
+    d.eager_limit = std::min(d.eager_limit, wanted);
+    largest_injected = std::min(largest_injected, wanted);
+  } else if (d.rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select) {
+    d.protocols.begin_at(d.eager_limit + 1, largest_injected);
+  }
+  d.inject_end = can_inject ? largest_injected + 1 : 0;
+}
+
 }  // namespace
 
 device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool, const device_attr_t& a)
@@ -75,14 +104,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
     }
   } guard(*this);
   attr.uid = -1;
-  if (attr.counters || rt.trace != nullptr) {
-    observer = std::make_unique<device_observer>();
-    if (attr.counters) {
-      observer->counts = std::make_unique<counters>(n_peers);
-      observer->times = std::make_shared<latencies>();
-    }
-    observer->trace = rt.trace.get();
-  }
+  observer = make_observer(*this);
   net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
   if (observer != nullptr) {
     net = insist_on_memory([&] { return std::make_unique<observed_network>(std::move(net), *observer); });
@@ -91,16 +113,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   limits = net->get_limits();
   registrations.open(*net);
   LCI_ASSERT(limits.max_send >= smallest_message);
-  eager_limit = std::min(packet_payload, limits.max_send - sizeof(wire::header));
-  size_t largest_injected = limits.max_inject < sizeof(wire::header) ? 0 : limits.max_inject - sizeof(wire::header);
-  if (rt.attr.rdv_threshold != 0) {
-    const size_t wanted = std::max<size_t>(rt.attr.rdv_threshold, 64);
-    eager_limit = std::min(eager_limit, wanted);
-    largest_injected = std::min(largest_injected, wanted);
-  } else if (rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select) {
-    protocols.begin_at(eager_limit + 1, largest_injected);
-  }
-  inject_end = limits.max_inject < sizeof(wire::header) ? 0 : largest_injected + 1;
+  set_message_sizes(*this, packet_payload);
   if (attr.use_reg_cache && limits.pins_memory) insist_on_memory([&] { open_cache(*this); });
   supply.open(*net, limits, eager_limit);
   attention.store(limits.receive_buffers > 0 ? 1 : 0, std::memory_order_relaxed);

@@ -1,6 +1,5 @@
 // Received messages: the shortest way of the most common ones, and the dispatch of all by their kind.
 #include "lib/core/device/receive.hpp"
-#include "lib/base/copy_bytes.hpp"
 
 #include <array>
 #include <cstdio>
@@ -8,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/base/copy_small.hpp"
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
@@ -85,7 +85,7 @@ LCI_NOINLINE void receive_signal(device& d, int peer, network::message_head head
     count_rejected(d);
     return report_undelivered(d, wire::word_of(head), peer, wire::tag_of(head), body.size);
   }
-  comes_back(&d.rt);  // what this is the signal of: data that came in messages, acknowledged since
+  comes_back(&d.rt);  // for ThreadSanitizer: if the put came in messages, receive_put() has acknowledged them before
   comp->signal(arrived_status(peer, reinterpret_cast<void*>(body.addr), body.size, wire::tag_of(head)));
 }
 
@@ -245,7 +245,7 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
     const network::message_head head{{first, second}};
     if (LCI_LIKELY(wire::is_am(head))) {
       const rcomp_table::delivery how = rt.rcomps.at(wire::word_of(head)).small();
-      // The same as a call of `function`, which would be an indirect branch more.
+      // As a call of `how.function`, which would be one more indirect branch.
       if (LCI_LIKELY(how.function == handler::deliver))
         return reinterpret_cast<handler::function>(how.to)(
             arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
@@ -267,18 +267,18 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
 
 namespace {
 
-using handler = bool (*)(device& d, int peer, wire::message& m);  // false: the message is rejected
+using kind_handler = bool (*)(device& d, int peer, wire::message& m);  // false: the message is rejected
 
 /// The handler of each kind. Kinds without one: `none` is invalid, and `am`, which may keep its packet, is handled by
 /// device::receive().
 constexpr size_t n_kinds = static_cast<size_t>(wire::kind::last) + 1;
 struct handler_table {
-  std::array<handler, n_kinds> of_kind{};
+  std::array<kind_handler, n_kinds> of_kind{};
   std::array<bool, n_kinds> is_set{};  // sanitizers make the comparison of functions with null no constant
 };
 constexpr handler_table handlers = [] {
   handler_table by_kind;
-  const auto set = [&by_kind](wire::kind k, handler h) {
+  const auto set = [&by_kind](wire::kind k, kind_handler h) {
     by_kind.of_kind[static_cast<size_t>(k)] = h;
     by_kind.is_set[static_cast<size_t>(k)] = true;
   };

@@ -1,5 +1,4 @@
 #include "lib/core/device/unexpected_messages.hpp"
-#include "lib/base/copy_bytes.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +6,7 @@
 #include <new>
 #include <vector>
 
+#include "lib/base/copy_bytes.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/core/device/device_visit.hpp"
 #include "lib/core/device/raw_network.hpp"

@@ -8,9 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "lib/base/copy_bytes.hpp"
-
 #include "lci/layout.hpp"
+#include "lib/base/copy_bytes.hpp"
 
 namespace lci::core {
 

@@ -87,11 +87,11 @@ class backlog {
     if (empty()) return;
     const auto is_its = [of](const item& i) { return i.cancelled_as() == of; };
     std::lock_guard guard(lock_);
-    for (auto& [peer, of] : queues_) {
-      auto next = of.items.begin();
-      if (next != of.items.end() && next->what == item::type::taken) ++next;
-      const auto at = std::find_if(next, of.items.end(), is_its);
-      if (at != of.items.end()) std::rotate(next, at, std::next(at));
+    for (auto& [peer, waiting] : queues_) {
+      auto next = waiting.items.begin();
+      if (next != waiting.items.end() && next->what == item::type::taken) ++next;
+      const auto at = std::find_if(next, waiting.items.end(), is_its);
+      if (at != waiting.items.end()) std::rotate(next, at, std::next(at));
     }
   }
 

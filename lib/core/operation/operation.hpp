@@ -89,7 +89,7 @@ struct alignas(cache_line) operation {
   bool named : 1 = false;        // `comp` is a ticket
   bool in_window : 1 = false;    // counted by the device's receive window
   bool timed : 1 = false;        // rendezvous: its time is recorded, see note_end_of_timed()
-  bool alone : 1 = false;        // if `timed`: its sender has not sent a stream of them
+  bool alone : 1 = false;        // if `timed`: the message came alone, not in a stream of others
   bool allocates : 1 = false;    // posted receive: has no buffer before it matches a message
   bool in_order : 1 = false;     // put: pieces are posted with net_op::ordered
   bool by_messages : 1 = false;  // put, get: emulated, not posted to the network as such

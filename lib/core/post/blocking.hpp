@@ -16,8 +16,8 @@
 
 namespace lci::core {
 
-/// The completion object of a blocking post. The later of release() and signal() deletes it: the waiting
-/// thread may see the end before the signalling thread has returned. R1/A1: that one sees what the other did.
+/// The completion object of a blocking post. Of the calls of release() and signal(), the second deletes the object: the
+/// waiting thread may see the end before signal() has returned. R1/A1: the second call sees what the first one did.
 class blocking_comp final : public comp_impl_t {
  public:
   void signal(status_t s) override {

@@ -1,7 +1,5 @@
 // Flushes: waiting for all operations posted to one peer, or to all peers.
-#include <cstdlib>
 #include <memory>
-#include <new>
 
 #include "lib/core/device/signals.hpp"
 #include "lib/core/operation/flush_tracker.hpp"
@@ -10,27 +8,7 @@
 
 namespace lci::core {
 
-flush_tracker::flush_tracker(int n_ranks)
-    // calloc(): counts of ranks that are never used take up no physical memory.
-    : counts_(static_cast<std::atomic<int64_t>*>(
-          std::calloc(2 * static_cast<size_t>(n_ranks), sizeof(std::atomic<int64_t>)))) {
-  if (counts_ == nullptr) throw std::bad_alloc();
-}
-
-void flush_tracker::release::operator()(void* p) const { std::free(p); }
-
-bool flush_tracker::flushed(int rank, uint64_t generation) {
-  const int parity = static_cast<int>(generation & 1);
-  uint64_t now = generation_.load(std::memory_order_relaxed);
-  if (now == generation) {
-    if (none(0, rank) && none(1, rank)) return true;
-    if (!none(1 - parity, -1)) return false;
-    // If this fails, another thread has begun the next generation.
-    generation_.compare_exchange_strong(now, generation + 1, std::memory_order_relaxed);
-    now = generation_.load(std::memory_order_relaxed);
-  }
-  return now > generation + 1 || none(parity, rank);
-}
+namespace {
 
 /// A flush that was not complete when it was posted. The list of deferred work owns it, and calls run() until the flush
 /// is complete or cancelled, or the device closes; run() then signals the completion object and deletes the flush. Any
@@ -70,8 +48,6 @@ struct waiting_flush : deferred_task {
     return true;
   }
 };
-
-namespace {
 
 /// Signals the completion object of `a` when all operations to its rank (ALL_RANKS: to all ranks) that began before
 /// `generation` was read have ended.

@@ -14,15 +14,6 @@
 
 namespace lci::core {
 
-stream_t alloc_stream(alloc_stream_args& a) { return new stream(a.runtime, a.attr); }
-
-void free_stream(free_stream_args& a) {
-  if (a.stream == nullptr || a.stream->is_empty())
-    throw_invalid("free_stream", "stream", "empty", "an allocated object");
-  delete a.stream->p_impl;
-  *a.stream = stream_t();
-}
-
 namespace {
 
 /// Numbers the message and sends it; or holds it, in `place`, until the window has room. Does not throw, since its

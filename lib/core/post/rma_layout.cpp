@@ -331,7 +331,7 @@ status_t post_pieces(const char* what, device& d, Args& a) {
   struct name_guard {
     Args& a;
     ticket* named;
-    // Unless the transfer has begun: it has no name.
+    // Called with a ticket if the transfer has ended within the post, or was not begun: then it has no name.
     ~name_guard() {
       if (named == nullptr) return;
       *a.operation = {};

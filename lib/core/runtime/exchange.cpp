@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "lci/errors.hpp"
@@ -27,37 +28,38 @@ void append_part(std::string& record, const std::string& part) {
   record += part;
 }
 
-std::string part_of(const std::string& record, uint32_t part, int rank) {
+/// Where the part of this number is in the record; nothing if the record has no such part, or is malformed.
+struct part_place {
+  size_t at, size;  // of its bytes, which follow their length
+};
+std::optional<part_place> find_part(const std::string& record, uint32_t part) {
   size_t at = 0;
   for (uint32_t i = 0;; ++i) {
     uint32_t size = 0;
-    if (record.size() - at < sizeof size) break;
+    if (record.size() - at < sizeof size) return std::nullopt;
     std::memcpy(&size, record.data() + at, sizeof size);
     at += sizeof size;
-    if (size > record.size() - at) break;
-    if (i == part) return record.substr(at, size);
+    if (size > record.size() - at) return std::nullopt;
+    if (i == part) return part_place{at, size};
     at += size;
   }
+}
+
+std::string part_of(const std::string& record, uint32_t part, int rank) {
+  if (const auto found = find_part(record, part)) return record.substr(found->at, found->size);
   throw bootstrap_error("rank " + std::to_string(rank) +
                         " has published its address in another format than this rank; all ranks must run the same "
                         "version of LCI with the same backend, and the launcher must describe their hosts alike");
 }
 
+/// Frees the memory of a part that is read no more. It stays there as an empty one, as parts are found by counting.
 void drop_part(std::string& record, uint32_t part) {
-  size_t at = 0;
-  for (uint32_t i = 0;; ++i) {
-    uint32_t size = 0;
-    if (record.size() - at < sizeof size) return;
-    std::memcpy(&size, record.data() + at, sizeof size);
-    if (size > record.size() - at - sizeof size) return;
-    if (i == part) {
-      std::memset(record.data() + at, 0, sizeof size);
-      record.erase(at + sizeof size, size);
-      record.shrink_to_fit();
-      return;
-    }
-    at += sizeof size + size;
-  }
+  const auto found = find_part(record, part);
+  if (!found) return;
+  constexpr uint32_t empty = 0;
+  std::memcpy(record.data() + found->at - sizeof empty, &empty, sizeof empty);
+  record.erase(found->at, found->size);
+  record.shrink_to_fit();
 }
 
 /// The records that all ranks put before one fence.
@@ -65,7 +67,7 @@ struct round {
   network::bootstrap& boot;
   std::string prefix;                // of the keys; the rank follows
   std::vector<std::string> records;  // by rank; empty: not read yet. Under known_mutex
-  size_t unread = 0;                 // under known_mutex
+  size_t unread = 0;                 // empty records; changed under bootstrap_mutex and known_mutex, read under either
 };
 
 // All exchanges of a process share its bootstrap, which one thread may use at a time.

@@ -31,8 +31,8 @@ namespace lci::core {
 
 class packet_pool;
 
-/// Several may exist at once. Owns the defaults that it allocated. The allocating thread sets the members, which don't
-/// change until free_runtime() unless marked thread-safe.
+/// A rank, its default resources, which it owns if it allocated them, and what its devices share. A process may have
+/// several. The allocating thread sets the members; until free_runtime() only those change that are marked thread-safe.
 class runtime : public object_memory<runtime, false> {
  public:
   runtime(const runtime_attr_t& attr, const net_context_attr_t& net_attr);

@@ -90,7 +90,7 @@ bool receive_put(device& d, int peer, wire::message& m) {
   if (!wire::take_body(m, body)) return false;
   void* to = d.ranges.find(body.rkey, body.addr, m.size, true);
   if (to != nullptr) copy_bytes(to, m.data, m.size);
-  leaves_process(&d.rt);  // with the acknowledgement; the origin signals after the last one
+  leaves_process(&d.rt);  // for ThreadSanitizer: the origin sends its signal after this acknowledgement
   send_ack(d, peer, m.head.tag, to != nullptr ? 0 : wire::refused);
   return to != nullptr;
 }

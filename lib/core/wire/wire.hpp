@@ -20,19 +20,19 @@ enum class kind : uint8_t {
   none = 0,
   am,              // eager active message: payload
   send,            // eager send: payload
-  rts_am,          // request to send: rts_body
-  rts_send,        //
+  rts_am,          // request to send (RTS) an active message: rts_body
+  rts_send,        // request to send (RTS) a send: rts_body
   rtr,             // ready to receive: rtr_body; answer to an RTS that is not read
   fin,             // the transfer has ended; `tag` is the addressee's operation handle
   fragment,        // a piece of a transfer by copies: fragment_body, payload
   signal,          // a put or get with signal has accessed this memory: signal_body
-  put_data,        // a put by messages: put_body, payload
+  put_data,        // a put by messages: put_body, payload; `tag` is the origin's operation handle
   ack,             // of put_data, or of a message that asked for one; `tag` is the origin's handle
   get_request,     // a get by messages: get_body; answered with fragments
-  atomic_request,  // atomic_body; `engine` is the operation and type; `tag` as put_data
+  atomic_request,  // atomic_body; `engine` is the operation and type; `tag` is the origin's operation handle
   atomic_reply,    // atomic_result; `tag` is the origin's operation handle
-  am_acked,        // as am and send, with ack_body before the payload: acknowledged after delivery
-  send_acked,      //
+  am_acked,        // as am, with ack_body before the payload: acknowledged after delivery
+  send_acked,      // as send, with ack_body before the payload: acknowledged after delivery
   am_ordered,      // active message of stream `engine`: payload, after an ack_body if `policy` has ack_follows
   rts_ordered,     // large active message of a stream: rts_body
   stream_credit,   // of stream `engine`: messages before number `word`, `tag` bytes in all, were delivered

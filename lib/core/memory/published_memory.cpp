@@ -4,10 +4,6 @@
 #include <mutex>
 #include <utility>
 
-#include "generated/core_operations.hpp"
-#include "lib/base/check.hpp"
-#include "lib/core/device/device.hpp"
-
 namespace lci::core {
 
 published_memory::prepared::prepared(size_t n_ranks) {
@@ -70,13 +66,6 @@ bool published_memory::is_published(const memory_region* own) const {
 bool published_memory::empty() const {
   std::shared_lock guard(mutex_);
   return publications_.empty();
-}
-
-rmr_t find_rmr(find_rmr_args& a) {
-  const device& d = *a.device.p_impl;
-  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
-    throw_invalid("find_rmr", "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_ranks - 1));
-  return d.published.find(a.rank, reinterpret_cast<uint64_t>(a.address), a.size);
 }
 
 }  // namespace lci::core

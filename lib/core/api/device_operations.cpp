@@ -1,7 +1,8 @@
-// Allocating and freeing contexts, devices, endpoints, packet pools, packets and matching engines.
+// Allocating and freeing contexts, devices and endpoints; waiting until a device is drained.
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "lib/base/call_watch.hpp"
@@ -9,6 +10,7 @@
 #include "lib/base/memory.hpp"
 #include "lib/base/memory_left.hpp"
 #include "lib/base/objects.hpp"
+#include "lib/core/api/handle_checks.hpp"
 #include "lib/core/device/close_device.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/direct_paths.hpp"
@@ -16,36 +18,9 @@
 #include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/net_context.hpp"
 #include "lib/core/device/progress_backoff.hpp"
-#include "lib/core/device/sending.hpp"
 #include "network/open.hpp"
 
 namespace lci::core {
-
-namespace {
-
-template <class Handle>
-void check_allocated(const char* operation, const char* argument, const Handle* handle) {
-  if (handle == nullptr || handle->is_empty()) throw_invalid(operation, argument, "empty", "an allocated object");
-}
-
-/// Returns the object of the user's handle, and empties the handle.
-template <class Handle>
-auto* take(const char* operation, const char* argument, Handle* handle) {
-  check_allocated(operation, argument, handle);
-  auto* impl = handle->p_impl;
-  *handle = Handle();
-  return impl;
-}
-
-/// Only the runtime frees its default objects, through its own handle `its_own`.
-template <class Handle>
-void refuse_default(const char* operation, const char* argument, const Handle* given, const Handle& its_own) {
-  if (given != &its_own && *given == its_own)
-    throw_invalid(operation, argument, "a default one of its runtime", "one that the program has allocated",
-                  "free_runtime() frees the runtime's own");
-}
-
-}  // namespace
 
 // --- network context ---
 
@@ -219,125 +194,6 @@ void wait_drained(wait_drained_args& a) {
   device& d = *a.device.p_impl;
   if (tls_in_progress) throw_invalid("wait_drained", "caller", "a handler", "outside of progress()");
   for (progress_backoff rounds(d); !is_drained(d, a.receives);) rounds.next();
-}
-
-// --- packet pool and packets ---
-
-packet_pool_t alloc_packet_pool(alloc_packet_pool_args& a) {
-  auto pool = std::make_unique<packet_pool>(a.attr);
-  pool->runtime = a.runtime;
-  a.runtime.p_impl->add_pool(pool.get());
-  return pool.release();
-}
-
-namespace {
-
-/// The network may still read a packet that is on its way, and the program may return one later. Packets of the default
-/// pool, which ends with the runtime, may be in use.
-void refuse_packets_in_use(const packet_pool& pool) {
-  if (&pool == pool.runtime.p_impl->default_packet_pool.p_impl) return;
-  const size_t free = pool.home();
-  if (free < pool.attr.npackets)
-    throw_invalid("free_packet_pool", "packet_pool", std::to_string(pool.attr.npackets - free) + " packets in use",
-                  "none in use",
-                  "call wait_drained() on the devices that send them, and put_upacket() for those received");
-}
-
-}  // namespace
-
-void free_packet_pool(free_packet_pool_args& a) {
-  check_allocated("free_packet_pool", "packet_pool", a.packet_pool);
-  const int devices = a.packet_pool->p_impl->registrations.load(std::memory_order_relaxed);
-  if (devices > 0)
-    throw_invalid("free_packet_pool", "packet_pool", "registered " + std::to_string(devices) + "x",
-                  "registered with no device",
-                  "call deregister_packet_pool() first, and free the devices that were allocated "
-                  "with it");
-  refuse_default("free_packet_pool", "packet_pool", a.packet_pool,
-                 a.packet_pool->p_impl->runtime.p_impl->default_packet_pool);
-  refuse_packets_in_use(*a.packet_pool->p_impl);
-  packet_pool* pool = take("free_packet_pool", "packet_pool", a.packet_pool);
-  pool->runtime.p_impl->remove_pool(pool);
-  delete pool;
-}
-
-void register_packet_pool(register_packet_pool_args& a) {
-  device& d = *a.device.p_impl;
-  d.supply.add(*a.packet_pool.p_impl, *d.net);
-}
-
-void deregister_packet_pool(deregister_packet_pool_args& a) {
-  device& d = *a.device.p_impl;
-  const packet_pool& pool = *a.packet_pool.p_impl;
-  // The network reads their memory by the registration.
-  if (d.supply.is_only_registration(pool) && is_sending(d, pool))
-    throw_invalid("deregister_packet_pool", "packet_pool", "one with packets on their way", "one without",
-                  "call wait_drained() on the device first");
-  d.supply.remove(*a.packet_pool.p_impl);
-}
-
-namespace {
-
-/// A packet of another pool than the default one; or memory of the allocator, as of a message that was too large for a
-/// packet, or arrived while the pool was empty.
-LCI_NOINLINE void put_elsewhere(put_upacket_args& a) {
-  if (a.packet == nullptr) return;
-  runtime& rt = *a.runtime.p_impl;
-  if (packet_pool* const pool = rt.pool_of(a.packet))
-    pool->put(packet::of(a.packet));
-  else
-    rt.deallocate(a.packet, nullptr);
-}
-
-}  // namespace
-
-void* get_upacket(get_upacket_args& a) {
-  packet* p = a.packet_pool.p_impl->get_inline();
-  return p == nullptr ? nullptr : p->payload();
-}
-
-void put_upacket(put_upacket_args& a) {
-  packet_pool* const pool = a.runtime.p_impl->default_packet_pool.p_impl;
-  if (LCI_UNLIKELY(pool == nullptr) || LCI_UNLIKELY(!pool->owns(a.packet))) return put_elsewhere(a);
-  pool->put_inline(packet::of(a.packet));
-}
-
-bool is_upacket(is_upacket_args& a) {
-  runtime& rt = *a.runtime.p_impl;
-  const packet_pool* pool = rt.default_packet_pool.p_impl;
-  return (pool != nullptr && pool->owns(a.packet)) || rt.pool_of(a.packet) != nullptr;
-}
-
-size_t get_max_bcopy_size(get_max_bcopy_size_args& a) { return a.packet_pool.p_impl->payload_size(); }
-
-// --- matching engine ---
-
-matching_engine_t alloc_matching_engine(alloc_matching_engine_args& a) {
-  auto engine = std::make_unique<matching_engine>(a.attr);
-  engine->runtime = a.runtime;
-  engine->id = a.runtime.p_impl->engines.add(*engine);
-  return engine.release();
-}
-
-void free_matching_engine(free_matching_engine_args& a) {
-  check_allocated("free_matching_engine", "matching_engine", a.matching_engine);
-  const runtime& of = *a.matching_engine->p_impl->runtime.p_impl;
-  refuse_default("free_matching_engine", "matching_engine", a.matching_engine, of.default_matching_engine);
-  refuse_default("free_matching_engine", "matching_engine", a.matching_engine, of.default_coll_matching_engine);
-  matching_engine* engine = take("free_matching_engine", "matching_engine", a.matching_engine);
-  runtime& rt = *engine->runtime.p_impl;
-  rt.engines.remove(engine->id);
-  rt.discard_entries(*engine);  // values inserted by the user are stored separately and belong to the user
-  delete engine;
-}
-
-matching_entry_val_t matching_engine_insert(matching_engine_insert_args& a) {
-  if (a.value == nullptr)
-    throw_invalid("matching_engine_insert", "value", "nullptr", "an address", "null means no match");
-  if (a.entry_type != matching_entry_type_t::send && a.entry_type != matching_entry_type_t::recv)
-    throw_invalid("matching_engine_insert", "entry_type", std::to_string(static_cast<int>(a.entry_type)),
-                  "send or recv");
-  return a.matching_engine.p_impl->of_user().insert(a.key, a.value, a.entry_type);
 }
 
 }  // namespace lci::core
