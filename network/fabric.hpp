@@ -2,7 +2,7 @@
 // nothing else about it. Limits are data, never assumptions.
 //
 // Threads: one thread sets up and tears down a context. Any number of threads may call any method of a device at once,
-// except the destructor; no method blocks. A call that needs a lock held by another thread returns `retry_lock`.
+// except the destructor. Only wait() and park() block: a post that needs a lock of another thread returns `retry_lock`.
 #pragma once
 
 #include <algorithm>

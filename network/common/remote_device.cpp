@@ -84,7 +84,10 @@ void remote_device::report_unsent() {
 }
 
 bool remote_device::flushed() {
-  if (close_timeout_.is_over()) return report_unsent(), true;
+  if (close_timeout_.is_over()) {
+    report_unsent();
+    return true;
+  }
   bool all = has_sent_all();
   for (int r = 0; r < job_.size(); ++r)
     if (r != job_.rank()) all = close_to(r) && all;

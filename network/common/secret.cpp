@@ -3,11 +3,11 @@
 #include <sys/random.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <string>
 
 #include "lci/errors.hpp"
+#include "lib/base/hmac.hpp"
 
 namespace lci::network {
 
@@ -18,10 +18,6 @@ secret new_secret() {
   return s;
 }
 
-bool equal(const secret& a, const secret& b) {
-  unsigned differences = 0;
-  for (size_t i = 0; i < a.size(); ++i) differences |= static_cast<unsigned>(a[i] ^ b[i]);
-  return differences == 0;
-}
+bool equal(const secret& a, const secret& b) { return equal_in_constant_time(a, b); }
 
 }  // namespace lci::network

@@ -102,8 +102,10 @@ bool adapter::use(ibv_context& opened, ibv_device* device, std::string& why_not)
     why_not = said_by(call, name, error);
     errno = error;
   };
-  if (const int error = l.query_device(&opened, &device_attr_); error != 0)
-    return failed("ibv_query_device", error), false;
+  if (const int error = l.query_device(&opened, &device_attr_); error != 0) {
+    failed("ibv_query_device", error);
+    return false;
+  }
   why_not = std::string("no port of ") + name + " is active; look at `rdma link` and its network interface";
   for (int port = 1; port <= device_attr_.phys_port_cnt; ++port) {
     port_attr_ = {};

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "lib/base/log.hpp"
+#include "lib/concurrent/attempt.hpp"
 #include "network/ibv/device.hpp"
 #include "network/ibv/queue_pair.hpp"
 
@@ -33,16 +34,15 @@ void device::handle_control(int rank, uint32_t what) {
 bool device::close_to(int rank) {
   peer& p = peer_at(rank);
   if (is_gone(rank)) return true;
-  if (!p.lock->try_lock()) return false;
+  const attempt lock(*p.lock);
+  if (lock.failed()) return false;
   if (!p.close_sent) {
     ibv_send_wr work{};
     work.opcode = IBV_WR_SEND_WITH_IMM;
     work.imm_data = close_notification;
     p.close_sent = hand_over(p, work, nullptr, false, true) == errorcode_t::posted;
   }
-  const bool over = p.close_sent && p.queue.is_empty();
-  p.lock->unlock();
-  return over;
+  return p.close_sent && p.queue.is_empty();
 }
 
 void device::read_card_events() {

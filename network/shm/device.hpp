@@ -102,6 +102,9 @@ class device final : public network::device {
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
   LCI_NOINLINE errorcode_t put_or_get(const net_op& op);
+  /// Copies between op.segments[0] and the peer's memory. Returns 0 or an errno: ESRCH if the peer has closed its
+  /// device or has ended, EAGAIN if that is not known now.
+  int copy_now(const net_op& op);
   /// Returns whether the peer's device exists: memory registered with a freed device may have been reused. `unknown`:
   /// the system lacks resources to check now.
   presence presence_of(int peer);

@@ -23,7 +23,10 @@ out_lane* device::make_external_lane(int peer, errorcode_t& why) {
   // Room for all lanes now, since a lane that is taken away can't wait for memory.
   if (spare_out_.capacity() <= owned_out_.size()) spare_out_.reserve(2 * owned_out_.size() + 1);
   const uint32_t index = take_lane(to.segment, lane_use::threads);
-  if (index == ~0u) return warn_of_shortage(peer), nullptr;
+  if (index == ~0u) {
+    warn_of_shortage(peer);
+    return nullptr;
+  }
   out_lane* lane;
   if (spare_out_.empty()) {
     try {

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 #include "lci/errors.hpp"
 #include "lib/base/copy_bytes.hpp"
@@ -34,51 +35,44 @@ class answering_guard {
 
 }  // namespace
 
+int device::copy_now(const net_op& op) {
+  const segment& local = op.segments[0];
+  if (op.peer == context_.rank()) {
+    void* const remote = reinterpret_cast<void*>(op.remote_addr);
+    void* const to = op.kind == verb::put ? remote : local.base;
+    const void* const from = op.kind == verb::put ? local.base : remote;
+    if (local.size > 0) move_bytes(to, from, local.size);
+    return 0;
+  }
+  const int pid = context_.pid_of(op.peer);
+  context_.note_access(op.peer);
+  const presence there = pid == 0 ? presence::closed : presence_of(op.peer);
+  const answering_guard answering(op.has_imm ? &entry_ : nullptr);
+  if (there == presence::unknown) return EAGAIN;
+  if (there == presence::closed) return ESRCH;
+  return op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
+                              : read_memory(pid, local.base, op.remote_addr, local.size);
+}
+
 errorcode_t device::put_or_get(const net_op& op) {
   out_lane* lane = nullptr;
+  std::unique_lock<biased_lock> guard;
   if (op.has_imm) {
     // Ensure that the immediate data can follow before anything is written.
     errorcode_t why = errorcode_t::retry_nomem;
     lane = lane_of(thread_index(), op.peer);
     if (lane == nullptr && (lane = open_lane(op.peer, why)) == nullptr) return why;
     if (lane->shared_by_threads) {
-      if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
-      if (lane_of(thread_index(), op.peer) != lane) {  // taken away meanwhile
-        lane->lock.unlock();
-        return errorcode_t::retry_lock;
-      }
+      guard = std::unique_lock(lane->lock, std::try_to_lock);
+      if (!guard) return errorcode_t::retry_lock;
+      if (lane_of(thread_index(), op.peer) != lane) return errorcode_t::retry_lock;  // taken away meanwhile
     }
-    if (!lane->has_room()) {
-      if (lane->shared_by_threads) lane->lock.unlock();
-      return no_room(*lane, op.peer);
-    }
+    if (!lane->has_room()) return no_room(*lane, op.peer);
   }
-  const segment& local = op.segments[0];
-  int error = 0;
-  if (op.peer == context_.rank()) {
-    void* remote = reinterpret_cast<void*>(op.remote_addr);
-    if (local.size > 0) {
-      op.kind == verb::put ? move_bytes(remote, local.base, local.size) : move_bytes(local.base, remote, local.size);
-    }
-  } else {
-    const int pid = context_.pid_of(op.peer);
-    context_.note_access(op.peer);
-    const presence there = pid == 0 ? presence::closed : presence_of(op.peer);
-    const answering_guard guard(op.has_imm ? &entry_ : nullptr);
-    if (there == presence::unknown)
-      error = EAGAIN;
-    else if (there == presence::closed)
-      error = ESRCH;
-    else
-      error = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
-                                   : read_memory(pid, local.base, op.remote_addr, local.size);
-  }
-  if (lane != nullptr) {
-    if (error == 0) {
-      lane->push_immediate(op.imm);
-      after_send(*lane);
-    }
-    if (lane->shared_by_threads) lane->lock.unlock();
+  const int error = copy_now(op);
+  if (lane != nullptr && error == 0) {
+    lane->push_immediate(op.imm);
+    after_send(*lane);
   }
   if (LCI_LIKELY(error == 0)) return errorcode_t::done;
   if (error == EAGAIN || error == ENOMEM) return errorcode_t::retry_nomem;  // a later post copies all again

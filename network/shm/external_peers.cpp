@@ -61,9 +61,9 @@ external_peers::external_peers(context& c, external_peer_book& book, const addre
 
 external_peers::~external_peers() {
   for (int i = 0; i < n_seen_; ++i) {
-    external_peer& g = all_[static_cast<size_t>(i)];
-    const phase now = g.now.load(std::memory_order_relaxed);
-    if (now == phase::requesting || now == phase::connected) part(g);
+    external_peer& p = all_[static_cast<size_t>(i)];
+    const phase now = p.now.load(std::memory_order_relaxed);
+    if (now == phase::requesting || now == phase::connected) part(p);
   }
 }
 
@@ -81,16 +81,16 @@ int external_peers::slot_for(const external_address& where, external_memory memo
   const int peer = book_.admit();
   if (peer < 0) return -1;
   n_seen_ = std::max(n_seen_, peer - book_.first() + 1);
-  external_peer& g = at(peer);
-  g.where = where;
-  g.memory = std::move(memory);
-  g.here = {static_cast<uint32_t>(peer - book_.first()), next_connection_++};
-  g.there = {};
-  g.watch = std::move(watch);
-  g.end = std::move(end);
-  g.request = nullptr;
-  g.result = {};
-  g.released = false;
+  external_peer& p = at(peer);
+  p.where = where;
+  p.memory = std::move(memory);
+  p.here = {static_cast<uint32_t>(peer - book_.first()), next_connection_++};
+  p.there = {};
+  p.watch = std::move(watch);
+  p.end = std::move(end);
+  p.request = nullptr;
+  p.result = {};
+  p.released = false;
   return peer;
 }
 
@@ -113,65 +113,66 @@ int external_peers::connect(const std::string& text) {
   if (peer < 0)
     throw resource_error("connect: all " + std::to_string(book_.capacity()) +
                          " peer ids are in use; disconnect some, or raise LCI_ATTR_MAX_PEERS");
-  external_peer& g = at(peer);
-  g.now.store(phase::requesting, std::memory_order_release);
-  try_to_request(g);
+  external_peer& p = at(peer);
+  p.now.store(phase::requesting, std::memory_order_release);
+  try_to_request(p);
   return peer;
 }
 
-void external_peers::try_to_request(external_peer& g) {
-  const connection_area_view there(g.memory.connection_area.base());
+void external_peers::try_to_request(external_peer& p) {
+  const connection_area_view there(p.memory.connection_area.base());
   const int me = getpid();
-  for (connection_request& k : there.header().requests) {
-    uint64_t free = k.state.load(std::memory_order_relaxed);
+  for (connection_request& request : there.header().requests) {
+    uint64_t free = request.state.load(std::memory_order_relaxed);
     if (connection_request::phase_of(free) != connection_request::empty ||
-        !k.state.compare_exchange_strong(free, connection_request::pack(connection_request::writing, me),
-                                         std::memory_order_acquire, std::memory_order_relaxed))
+        !request.state.compare_exchange_strong(free, connection_request::pack(connection_request::writing, me),
+                                               std::memory_order_acquire, std::memory_order_relaxed))
       continue;
-    k.from = mine_;
-    k.there = g.here;
-    g.request = &k;
-    k.state.store(connection_request::pack(connection_request::waiting, me), std::memory_order_release);  // R3: A3
-    wake_devices(segment_view(g.memory.segment.base()), there);
+    request.from = mine_;
+    request.there = p.here;
+    p.request = &request;
+    request.state.store(connection_request::pack(connection_request::waiting, me),
+                        std::memory_order_release);  // R3: A3
+    wake_devices(segment_view(p.memory.segment.base()), there);
     return;
   }
 }
 
-void external_peers::read_answer(int peer, external_peer& g) {
-  if (g.request == nullptr) try_to_request(g);
-  if (g.request != nullptr) {
-    connection_request& k = *g.request;
+void external_peers::read_answer(int peer, external_peer& p) {
+  if (p.request == nullptr) try_to_request(p);
+  if (p.request != nullptr) {
+    connection_request& request = *p.request;
     const connection_request::phase said =
-        connection_request::phase_of(k.state.load(std::memory_order_acquire));  // A4: R4
+        connection_request::phase_of(request.state.load(std::memory_order_acquire));  // A4: R4
     if (said == connection_request::accepted || said == connection_request::refused) {
-      const slot_number there = k.here;
-      const refusal why = k.why;
-      k.state.store(connection_request::pack(connection_request::empty, 0), std::memory_order_release);
-      g.request = nullptr;
+      const slot_number there = request.here;
+      const refusal why = request.why;
+      request.state.store(connection_request::pack(connection_request::empty, 0), std::memory_order_release);
+      p.request = nullptr;
       if (said == connection_request::accepted &&
-          there.slot < connection_area_view(g.memory.connection_area.base()).header().capacity) {
-        g.there = there;
-        return complete(peer, g);
+          there.slot < connection_area_view(p.memory.connection_area.base()).header().capacity) {
+        p.there = there;
+        return complete(peer, p);
       }
-      g.result = {contact::state::refused, "the runtime at that address refuses the connection: " + explain(why)};
+      p.result = {contact::state::refused, "the runtime at that address refuses the connection: " + explain(why)};
     }
   }
-  if (g.result.what == contact::state::under_way && g.watch->has_ended(g.where.where.pid, g.where.where.start_time))
-    g.result = {contact::state::gone, "the process at that address has ended before it answered"};
-  if (g.result.what == contact::state::under_way) return;
-  forget_memory(g);
-  g.now.store(phase::unsuccessful, std::memory_order_release);
+  if (p.result.what == contact::state::under_way && p.watch->has_ended(p.where.where.pid, p.where.where.start_time))
+    p.result = {contact::state::gone, "the process at that address has ended before it answered"};
+  if (p.result.what == contact::state::under_way) return;
+  forget_memory(p);
+  p.now.store(phase::unsuccessful, std::memory_order_release);
 }
 
 contact external_peers::contact_with(int peer) {
   std::lock_guard guard(mutex_);
-  external_peer& g = at(peer);
-  if (g.now.load(std::memory_order_relaxed) == phase::requesting) read_answer(peer, g);
-  switch (g.now.load(std::memory_order_relaxed)) {
+  external_peer& p = at(peer);
+  if (p.now.load(std::memory_order_relaxed) == phase::requesting) read_answer(peer, p);
+  switch (p.now.load(std::memory_order_relaxed)) {
     case phase::requesting:
       return {};
     case phase::unsuccessful: {
-      contact result = g.result;
+      contact result = p.result;
       finish(peer, departure::disconnected);
       return result;
     }
@@ -185,9 +186,9 @@ contact external_peers::contact_with(int peer) {
   return {contact::state::gone, "disconnect() has closed the connection"};
 }
 
-void external_peers::complete(int peer, external_peer& g) {
-  g.pid.store(g.where.where.pid, std::memory_order_relaxed);
-  g.now.store(phase::connected, std::memory_order_release);
+void external_peers::complete(int peer, external_peer& p) {
+  p.pid.store(p.where.where.pid, std::memory_order_relaxed);
+  p.now.store(phase::connected, std::memory_order_release);
   book_.on_connected(peer);
 }
 
@@ -204,125 +205,125 @@ refusal external_peers::accept(const external_address& from, slot_number there, 
   if (const refusal fault = fault_of(from, memory); fault != refusal::none) return fault;
   const int peer = slot_for(from, std::move(memory));
   if (peer < 0) return refusal::full;
-  external_peer& g = at(peer);
-  g.there = there;
-  here = g.here;
-  complete(peer, g);
+  external_peer& p = at(peer);
+  p.there = there;
+  here = p.here;
+  complete(peer, p);
   return refusal::none;
 }
 
-void external_peers::answer(connection_request& k, int pid) {
-  const external_address from = k.from;  // copied, as the requester might change it
+void external_peers::answer(connection_request& request, int pid) {
+  const external_address from = request.from;  // copied, as the requester might change it
   slot_number here;
-  const refusal why = from.where.pid == pid ? accept(from, k.there, here) : refusal::unreachable;
-  k.here = here;
-  k.why = why;
+  const refusal why = from.where.pid == pid ? accept(from, request.there, here) : refusal::unreachable;
+  request.here = here;
+  request.why = why;
   uint64_t state = connection_request::pack(connection_request::waiting, pid);
-  const bool heard = k.state.compare_exchange_strong(
+  const bool heard = request.state.compare_exchange_strong(
       state,
       connection_request::pack(why == refusal::none ? connection_request::accepted : connection_request::refused, pid),
       std::memory_order_acq_rel);  // R4: pairs with A4
   if (why != refusal::none) return;
   const int peer = book_.first() + static_cast<int>(here.slot);
-  external_peer& g = at(peer);
+  external_peer& p = at(peer);
   if (heard)
-    wake_devices(segment_view(g.memory.segment.base()), connection_area_view(g.memory.connection_area.base()));
+    wake_devices(segment_view(p.memory.segment.base()), connection_area_view(p.memory.connection_area.base()));
   else
-    begin_end(peer, g, departure::left);  // the requester has withdrawn meanwhile
+    begin_end(peer, p, departure::left);  // the requester has withdrawn meanwhile
 }
 
 bool external_peers::look() {
   std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard) return false;
-  for (connection_request& k : connection_area().header().requests) {
-    const uint64_t state = k.state.load(std::memory_order_acquire);  // A3: pairs with R3
+  for (connection_request& request : connection_area().header().requests) {
+    const uint64_t state = request.state.load(std::memory_order_acquire);  // A3: pairs with R3
     if (connection_request::phase_of(state) == connection_request::waiting)
-      answer(k, connection_request::pid_of(state));
+      answer(request, connection_request::pid_of(state));
   }
   for (int i = 0; i < n_seen_; ++i) {
-    external_peer& g = all_[static_cast<size_t>(i)];
-    const phase now = g.now.load(std::memory_order_relaxed);
-    if (now == phase::requesting) read_answer(book_.first() + i, g);
-    if (now == phase::connected && connection_area().has_left(g.here)) begin_end(book_.first() + i, g, departure::left);
+    external_peer& p = all_[static_cast<size_t>(i)];
+    const phase now = p.now.load(std::memory_order_relaxed);
+    if (now == phase::requesting) read_answer(book_.first() + i, p);
+    if (now == phase::connected && connection_area().has_left(p.here)) begin_end(book_.first() + i, p, departure::left);
   }
   return true;
 }
 
 bool external_peers::find_route(int peer, route& r) {
   std::lock_guard guard(mutex_);
-  external_peer& g = at(peer);
-  if (g.now.load(std::memory_order_relaxed) != phase::connected) return false;
-  r = {segment_view(g.memory.segment.base()), connection_area_view(g.memory.connection_area.base()), g.there};
+  external_peer& p = at(peer);
+  if (p.now.load(std::memory_order_relaxed) != phase::connected) return false;
+  r = {segment_view(p.memory.segment.base()), connection_area_view(p.memory.connection_area.base()), p.there};
   return true;
 }
 
 // --- disconnecting ---
 
-void external_peers::part(external_peer& g) {
-  const connection_area_view there(g.memory.connection_area.base());
-  if (g.request != nullptr) {
+void external_peers::part(external_peer& p) {
+  const connection_area_view there(p.memory.connection_area.base());
+  if (p.request != nullptr) {
     uint64_t state = connection_request::pack(connection_request::waiting, getpid());
-    connection_request& k = *g.request;
-    g.request = nullptr;
-    if (k.state.compare_exchange_strong(state, connection_request::pack(connection_request::empty, 0),
-                                        std::memory_order_acq_rel))
+    connection_request& request = *p.request;
+    p.request = nullptr;
+    if (request.state.compare_exchange_strong(state, connection_request::pack(connection_request::empty, 0),
+                                              std::memory_order_acq_rel))
       return;
     // It has just been answered.
-    const slot_number given = k.here;
+    const slot_number given = request.here;
     const bool accepted = connection_request::phase_of(state) == connection_request::accepted;
-    k.state.store(connection_request::pack(connection_request::empty, 0), std::memory_order_release);
+    request.state.store(connection_request::pack(connection_request::empty, 0), std::memory_order_release);
     if (!accepted || given.slot >= there.header().capacity) return;
-    g.there = given;
+    p.there = given;
   }
-  if (g.there.connection == 0) return;
-  there.send_close(g.there);
-  wake_devices(segment_view(g.memory.segment.base()), there);
+  if (p.there.connection == 0) return;
+  there.send_close(p.there);
+  wake_devices(segment_view(p.memory.segment.base()), there);
 }
 
 void external_peers::disconnect(int peer) {
   std::lock_guard guard(mutex_);
-  external_peer& g = at(peer);
-  switch (g.now.load(std::memory_order_relaxed)) {
+  external_peer& p = at(peer);
+  switch (p.now.load(std::memory_order_relaxed)) {
     case phase::idle:
       return;
     case phase::requesting:
-      part(g);
+      part(p);
       return finish(peer, departure::disconnected);
     case phase::unsuccessful:
       return finish(peer, departure::disconnected);
     case phase::connected:
-      part(g);
-      return begin_end(peer, g, departure::disconnected);
+      part(p);
+      return begin_end(peer, p, departure::disconnected);
     case phase::ending:
-      g.released = true;
+      p.released = true;
       return;
     case phase::over:
       return finish(peer, departure::disconnected);
   }
 }
 
-void external_peers::begin_end(int peer, external_peer& g, departure how) {
-  g.pid.store(0, std::memory_order_relaxed);
-  g.now.store(phase::ending, std::memory_order_release);
-  g.released = how == departure::disconnected;
+void external_peers::begin_end(int peer, external_peer& p, departure how) {
+  p.pid.store(0, std::memory_order_relaxed);
+  p.now.store(phase::ending, std::memory_order_release);
+  p.released = how == departure::disconnected;
   if (n_devices_ == 0) return finish(peer, how);
-  g.end.front() = {next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time, n_devices_};
-  endings_.splice(endings_.end(), g.end);
+  p.end.front() = {next_ending_++, peer, how, p.here, p.where.where.pid, p.where.where.start_time, n_devices_};
+  endings_.splice(endings_.end(), p.end);
   notify_devices();
 }
 
 void external_peers::finish(int peer, departure how) {
-  external_peer& g = at(peer);
-  const bool to_program = how != departure::disconnected && !g.released;
-  forget_memory(g);
-  g.now.store(to_program ? phase::over : phase::idle, std::memory_order_release);
+  external_peer& p = at(peer);
+  const bool to_program = how != departure::disconnected && !p.released;
+  forget_memory(p);
+  p.now.store(to_program ? phase::over : phase::idle, std::memory_order_release);
   book_.retire(peer, to_program ? how : departure::disconnected);
 }
 
-void external_peers::forget_memory(external_peer& g) {
-  g.memory = {};
-  g.watch.reset();
-  g.request = nullptr;
+void external_peers::forget_memory(external_peer& p) {
+  p.memory = {};
+  p.watch.reset();
+  p.request = nullptr;
 }
 
 void external_peers::notify_devices() { wake_devices(context_.own(), connection_area()); }
@@ -346,7 +347,10 @@ void external_peers::remove_device(uint64_t next) {
 bool external_peers::find_ending(uint64_t number, ending& e) {
   std::lock_guard guard(mutex_);
   for (const ending& known : endings_)
-    if (known.number == number) return e = known, true;
+    if (known.number == number) {
+      e = known;
+      return true;
+    }
   return false;
 }
 
@@ -375,21 +379,21 @@ void external_peers::watch() {
   std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard) return;
   for (int i = 0; i < n_seen_; ++i) {
-    external_peer& g = all_[static_cast<size_t>(i)];
-    if (g.now.load(std::memory_order_relaxed) != phase::connected ||
-        !g.watch->has_ended(g.where.where.pid, g.where.where.start_time))
+    external_peer& p = all_[static_cast<size_t>(i)];
+    if (p.now.load(std::memory_order_relaxed) != phase::connected ||
+        !p.watch->has_ended(p.where.where.pid, p.where.where.start_time))
       continue;
     // It may have sent a close notification before it ended.
-    begin_end(book_.first() + i, g, connection_area().has_left(g.here) ? departure::left : departure::died);
+    begin_end(book_.first() + i, p, connection_area().has_left(p.here) ? departure::left : departure::died);
   }
   // Requests whose processes have died, and the senders' ends of their lanes.
-  for (connection_request& k : connection_area().header().requests) {
-    uint64_t state = k.state.load(std::memory_order_relaxed);
+  for (connection_request& request : connection_area().header().requests) {
+    uint64_t state = request.state.load(std::memory_order_relaxed);
     if (connection_request::phase_of(state) == connection_request::empty ||
         !process_watch().has_ended(connection_request::pid_of(state), 0))
       continue;
-    k.state.compare_exchange_strong(state, connection_request::pack(connection_request::empty, 0),
-                                    std::memory_order_acq_rel);
+    request.state.compare_exchange_strong(state, connection_request::pack(connection_request::empty, 0),
+                                          std::memory_order_acq_rel);
   }
   std::erase_if(orphans_, [&](const orphan& o) {
     const lane_header& lane = context_.own().lane(o.lane);

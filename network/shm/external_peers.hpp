@@ -117,16 +117,16 @@ class external_peers {
   external_peer& at(int peer) const { return all_[static_cast<size_t>(peer - book_.first())]; }
   // All of the following under mutex_.
   int slot_for(const external_address& where, external_memory memory);
-  void try_to_request(external_peer& g);
-  void read_answer(int peer, external_peer& g);
-  void answer(connection_request& k, int pid);
+  void try_to_request(external_peer& p);
+  void read_answer(int peer, external_peer& p);
+  void answer(connection_request& request, int pid);
   refusal accept(const external_address& from, slot_number there, slot_number& here);
   refusal fault_of(const external_address& where, const external_memory& memory) const;
-  void complete(int peer, external_peer& g);
-  void part(external_peer& g);
-  void begin_end(int peer, external_peer& g, departure how);
+  void complete(int peer, external_peer& p);
+  void part(external_peer& p);
+  void begin_end(int peer, external_peer& p, departure how);
   void finish(int peer, departure how);
-  void forget_memory(external_peer& g);
+  void forget_memory(external_peer& p);
   void notify_devices();
 
   context& context_;

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "lci/errors.hpp"
+#include "lib/base/hash.hpp"
 #include "network/common/errno_text.hpp"
 
 namespace lci::network::shm {
@@ -88,19 +89,15 @@ uint64_t find_process_space() {
                            "; it must be readable by all ranks of a host, or by none");
     boot[0] = 0;
   }
-  uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
-  const auto mix = [&](const auto& what) {
-    unsigned char bytes[sizeof what];
-    std::memcpy(bytes, &what, sizeof what);
-    for (const unsigned char b : bytes) hash = (hash ^ b) * 0x100000001b3ull;
-  };
-  mix(boot);
+  std::string bytes;
+  const auto append = [&](const auto& what) { bytes.append(reinterpret_cast<const char*>(&what), sizeof what); };
+  append(boot);
   for (const char* name : {"/proc/self/ns/pid", "/proc/self/ns/user"}) {
     struct stat space {};
-    mix(stat(name, &space) == 0 ? uint64_t{space.st_ino} : 0);
+    append(stat(name, &space) == 0 ? uint64_t{space.st_ino} : 0);
   }
-  mix(geteuid());
-  return hash;
+  append(geteuid());
+  return fnv1a(bytes);
 }
 
 }  // namespace

@@ -192,7 +192,10 @@ const char* device::take_answer(connection& c, const frame_view& frame) {
     if (frame.kind == frame_kind::data && frame.content != asked.size) return no_frame;
     c.asked.pop_front();
   }
-  if (frame.kind == frame_kind::refusal) return report_later(failed_, failed_operation{asked.context, c.rank}), nullptr;
+  if (frame.kind == frame_kind::refusal) {
+    report_later(failed_, failed_operation{asked.context, c.rank});
+    return nullptr;
+  }
   begin_content(c, {arriving::kind::data, asked.to, frame.content, frame.padding});
   c.content.context = asked.context;
   return nullptr;

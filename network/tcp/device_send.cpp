@@ -171,11 +171,17 @@ bool device::write_alone(connection& c, frame_kind kind, const parts& m, const r
     n = send_pieces(fd, message);
   }
   int error = LCI_UNLIKELY(n < 0) ? errno : 0;
-  if (LCI_LIKELY(n == static_cast<ssize_t>(size))) return end_alone(c), true;
+  if (LCI_LIKELY(n == static_cast<ssize_t>(size))) {
+    end_alone(c);
+    return true;
+  }
   std::list<outgoing> rest;
   size_t done = n > 0 ? static_cast<size_t>(n) : 0;
   if (error == 0) error = keep_rest(fd, gathered(kind, m), size, done, rest);
-  if (error == ENOMEM && done == 0) return take_back(c, asked), false;
+  if (error == ENOMEM && done == 0) {
+    take_back(c, asked);
+    return false;
+  }
   end_alone(c, rest, error);  // without memory after a part was written, the peer can't find the next frame
   return true;
 }

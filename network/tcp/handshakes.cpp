@@ -237,9 +237,8 @@ void handshakes::advance(int rank) {
     h.rank = own_rank_;
     if (!send_text(fd, encode(h))) return try_again(rank, "sending the hello failed");
     a.connected = true;
-    (void)watch(fd, EPOLLIN | EPOLLRDHUP, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_MOD);  // can't fail for
-                                                                                                       // lack of
-                                                                                                       // resources
+    // The socket is watched already; a change of the events can't fail for lack of resources.
+    (void)watch(fd, EPOLLIN | EPOLLRDHUP, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_MOD);
     return;
   }
   const received so_far = receive_text(fd, a.bytes, reply_size);

@@ -19,12 +19,14 @@ namespace {
 template <class Entry, class Get>
 bool look_up(const std::string& name, Entry& entry, Get get) {
   constexpr size_t most = size_t{1} << 24;  // bytes; a group with 10^5 members needs some 10^6
-  int error = ERANGE;
   Entry* found = nullptr;
-  for (std::vector<char> buffer(1024); error == ERANGE && buffer.size() <= most; buffer.resize(4 * buffer.size())) do
-      error = get(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
-    while (error == EINTR);
-  return found != nullptr;
+  std::vector<char> buffer(1024);
+  for (;;) {
+    const int error = get(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+    if (error == EINTR) continue;
+    if (error != ERANGE || buffer.size() >= most) return found != nullptr;
+    buffer.resize(4 * buffer.size());
+  }
 }
 
 std::optional<uint32_t> number_in(const std::string& text) {

@@ -2,9 +2,9 @@
 //
 // A connection of two contexts has a control socket as long as it lasts. If that socket ends without a close
 // notification, the peer has failed. In addition, each pair of devices with the same number has a link: a socket, or a
-// stream over libfabric that a socket has announced. The connecting
-// side opens all sockets, as the other side may not be able to reach it. When a connection ends, each device closes its
-// link and reports that to its sink; after the last device the id is retired.
+// stream over libfabric that a socket has announced. The connecting side opens all sockets, as the other side may not
+// be able to reach it. When a connection ends, each device closes its link and reports that to its sink; after the last
+// device the id is retired.
 #pragma once
 
 #include <array>

@@ -79,7 +79,7 @@ slot& device::make_slot(int peer) {
   return *owned_slots_.back();
 }
 
-errorcode_t device::explain(slot& s) {
+errorcode_t device::open_if_connected(slot& s) {
   if (s.close_sent || s.ended) return errorcode_t::fatal;
   const uint32_t now = context_.generation_of(s.peer);
   // The lock is held while the end of the last connection is handled; no new connection begins before that.

@@ -113,13 +113,14 @@ class device final : public outside_device, public bundling_device {
     return LCI_LIKELY(s != nullptr) ? *s : make_slot(peer);
   }
   LCI_COLD slot& make_slot(int peer);
-  /// Why a post can't be accepted now; `done` if it can. Under the slot's lock.
-  errorcode_t obstacle(slot& s) {
+  /// Returns `done` if posts to the peer are accepted now, else what a post returns. Opens the slot for a connection
+  /// that was established since the last post. Under the slot's lock.
+  errorcode_t check_open(slot& s) {
     if (LCI_LIKELY(s.open && !s.close_sent && !s.ended && context_.generation_of(s.peer) == s.generation))
       return errorcode_t::done;
-    return explain(s);
+    return open_if_connected(s);
   }
-  LCI_COLD errorcode_t explain(slot& s);
+  LCI_COLD errorcode_t open_if_connected(slot& s);
   bool handle_notes(event_sink& sink);
   bool handle(note& n, event_sink& sink);
   /// Reports what has failed, then the end of the peer's connection, also if handlers throw.

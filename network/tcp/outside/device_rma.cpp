@@ -61,7 +61,7 @@ errorcode_t device::put(const net_op& op) {
     slot& s = slot_of(op.peer);
     const attempt lock(s.lock);
     if (lock.failed()) return errorcode_t::retry_lock;
-    const errorcode_t why_not = obstacle(s);
+    const errorcode_t why_not = check_open(s);
     if (why_not != errorcode_t::done) return why_not;
     const content_frame content(frame_kind::put, &head, sizeof head, from.base, from.size, asks ? nullptr : op.context);
     return append_content(s, content, slot::most_waiting, asks ? &asked : nullptr);
@@ -89,7 +89,7 @@ errorcode_t device::append_content(slot& s, const content_frame& frame, size_t m
 
 void device::answer(slot& s, frame_kind kind, const std::byte* content, size_t size) {
   std::lock_guard guard(s.lock);
-  if (obstacle(s) != errorcode_t::done) return;
+  if (check_open(s) != errorcode_t::done) return;
   // If it can't be sent, reading finds the reason.
   if (sockets::frame_room(size) <= sockets::connection::large)
     (void)append(s, kind, {content, size, nullptr, 0}, nullptr, SIZE_MAX);

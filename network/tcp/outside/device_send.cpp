@@ -22,7 +22,7 @@ errorcode_t device::send(int peer, frame_kind kind, const parts& m, const socket
   slot& s = slot_of(peer);
   const attempt lock(s.lock);
   if (lock.failed()) return errorcode_t::retry_lock;
-  const errorcode_t why_not = obstacle(s);
+  const errorcode_t why_not = check_open(s);
   if (LCI_UNLIKELY(why_not != errorcode_t::done)) return why_not;
   return append(s, kind, m, asked, slot::most_waiting);
 }

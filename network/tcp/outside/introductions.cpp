@@ -165,7 +165,7 @@ void introductions::try_to_connect(uint32_t number) {
   c.socket = begin_to_connect(c.to[c.next], c.what.what == purpose::control ? timeout_ : std::chrono::milliseconds(0));
   const int fd = c.socket.get();
   if (fd < 0) return try_next_address(number, errno);
-  c.at = call_state::step::connecting;
+  c.at = step::connecting;
   if (!watch(events_, fd, EPOLLOUT, call_mark | number, true)) try_again(number, std::strerror(errno));
 }
 
@@ -183,7 +183,7 @@ void introductions::try_again(uint32_t number, const std::string& trouble) {
   call_state& c = calls_.at(number);
   cancel(c.ticket);
   c.socket = socket_handle();
-  c.at = call_state::step::pausing;
+  c.at = step::pausing;
   c.trouble = trouble;
   c.again = clock::now() + pause;
 }
@@ -205,8 +205,8 @@ void introductions::advance(uint32_t number) {
   if (at == calls_.end() || at->second.socket.get() < 0) return;
   call_state& c = at->second;
   const int fd = c.socket.get();
-  if (c.at == call_state::step::asking) return try_again(number, "it has closed the connection");  // see caller
-  if (c.at == call_state::step::connecting) {
+  if (c.at == step::awaits_munged) return try_again(number, "it has closed the connection");
+  if (c.at == step::connecting) {
     int error = 0;
     socklen_t length = sizeof error;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
@@ -215,26 +215,26 @@ void introductions::advance(uint32_t number) {
     c.what.fresh = new_nonce();
     c.first = encode(c.what);
     if (!send_short(fd, c.first)) return try_again(number, "it has closed the connection");
-    c.at = call_state::step::challenged;
+    c.at = step::awaits_challenge;
     (void)watch(events_, fd, EPOLLIN | EPOLLRDHUP, call_mark | number, false);
   }
-  while (c.at != call_state::step::told || c.bytes.size() < c.answer.address_size) {
-    const bool begins = c.at == call_state::step::challenged;
-    const size_t size = begins                               ? challenge_size
-                        : c.at == call_state::step::vouching ? credential_size
-                        : c.at == call_state::step::proved   ? outcome_size
-                                                             : c.answer.address_size;
+  while (c.at != step::awaits_address || c.bytes.size() < c.answer.address_size) {
+    const bool begins = c.at == step::awaits_challenge;
+    const size_t size = begins                            ? challenge_size
+                        : c.at == step::awaits_credential ? credential_size
+                        : c.at == step::awaits_outcome    ? outcome_size
+                                                          : c.answer.address_size;
     const arrival so_far = receive(fd, c.bytes, size);
     if (so_far == arrival::partial) return;
     if (so_far == arrival::over) return try_again(number, "it closes connections before it answers");
     if (begins) {
       if (!take_challenge(number, c)) return;
-    } else if (c.at == call_state::step::vouching) {
+    } else if (c.at == step::awaits_credential) {
       return take_credential(number, c);
-    } else if (c.at == call_state::step::proved) {
+    } else if (c.at == step::awaits_outcome) {
       if (!decode(c.bytes, c.answer)) return give_up(number, true, "another program listens there");
       if (c.answer.what > verdict::self) return give_up(number, true, explain(c.answer.what));
-      c.at = call_state::step::told;
+      c.at = step::awaits_address;
       c.bytes.clear();
     }
   }
@@ -243,20 +243,30 @@ void introductions::advance(uint32_t number) {
 
 bool introductions::take_challenge(uint32_t number, call_state& c) {
   challenge said;
-  const bool decoded = decode(c.bytes, said);
-  if (!decoded)
+  if (!decode(c.bytes, said)) {
     give_up(number, true, "another program, or another version of LCI, listens there");
-  else if (said.what != verdict::good)
+    return false;
+  }
+  if (said.what != verdict::good) {
     give_up(number, true, explain(said.what));
-  else if (keys_.how() == auth::munge)
-    return c.of_server = said.fresh, c.at = call_state::step::vouching, c.bytes.clear(), true;
-  else if (keys_.has_key() && !equal(said.of_server, keys_.prove(server_role, c.first, said.fresh)))
+    return false;
+  }
+  c.bytes.clear();
+  if (keys_.how() == auth::munge) {
+    c.of_server = said.fresh;
+    c.at = step::awaits_credential;
+    return true;
+  }
+  if (keys_.has_key() && !equal(said.of_server, keys_.prove(server_role, c.first, said.fresh))) {
     give_up(number, true, explain(verdict::wrong_key));
-  else if (!send_short(c.socket.get(), encode(keys_.prove(client_role, c.first, said.fresh))))
+    return false;
+  }
+  if (!send_short(c.socket.get(), encode(keys_.prove(client_role, c.first, said.fresh)))) {
     try_again(number, "it has closed the connection");
-  else
-    return c.at = call_state::step::proved, c.bytes.clear(), true;
-  return false;
+    return false;
+  }
+  c.at = step::awaits_outcome;
+  return true;
 }
 
 void introductions::finish(uint32_t number) {
@@ -283,7 +293,7 @@ void introductions::handle_due() {
   for (const auto& [number, c] : calls_) {
     if (now > c.deadline)
       late.push_back(number);
-    else if (c.at == call_state::step::pausing && now >= c.again)
+    else if (c.at == step::pausing && now >= c.again)
       again.push_back(number);
   }
   // Upon the end of one call the owner may hang up others.

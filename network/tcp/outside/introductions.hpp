@@ -72,12 +72,22 @@ class introductions {
     uint32_t ticket = 0;   ///< of a request to munged; 0: none. While it is outstanding, nothing is read.
     bool vouched = false;  ///< munge: the challenge and this process's credential have been sent
   };
+  /// What an outgoing connection waits for.
+  enum class step : uint8_t {
+    pausing,            ///< the time of the next attempt
+    connecting,         ///< the TCP connection
+    awaits_challenge,   ///< the hello has been sent
+    awaits_credential,  ///< munge: the challenge has arrived
+    awaits_munged,      ///< meanwhile only the failure of the connection is an event
+    awaits_outcome,     ///< the proof, or the credential, has been sent
+    awaits_address,     ///< verdict::near: the rest of the outcome
+  };
   struct call_state {
     std::vector<sockaddr_storage> to;
     size_t next = 0;  ///< of the addresses
     hello what;
     clock::time_point deadline, again;
-    enum class step : uint8_t { pausing, connecting, challenged, vouching, asking, proved, told } at = step::pausing;
+    step at = step::pausing;
     socket_handle socket;
     std::string bytes, first, trouble;
     nonce of_server{};    ///< munge
@@ -101,6 +111,7 @@ class introductions {
 
   void try_to_connect(uint32_t number);
   void advance(uint32_t number);
+  /// Returns false if the attempt has ended or pauses.
   bool take_challenge(uint32_t number, call_state& c);
   void take_credential(uint32_t number, call_state& c);
   void take_outcome(uint32_t number, call_state& c);

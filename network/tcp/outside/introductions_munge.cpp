@@ -55,7 +55,7 @@ void introductions::take_credential(uint32_t number, call_state& c) {
   r.hello = c.first;
   r.of_server = c.of_server;
   c.bytes.clear();
-  c.at = call_state::step::asking;
+  c.at = step::awaits_munged;
   if (!request({true, number}, c.ticket, c.socket.get(), std::move(r))) try_again(number, no_answer);
 }
 
@@ -101,7 +101,7 @@ void introductions::continue_call(uint32_t number, const munge_answer& a) {
   const int fd = c.socket.get();
   if (!send_short(fd, a.own) || !watch(events_, fd, readable, call_mark | number, false))
     return try_again(number, "it has closed the connection");
-  c.at = call_state::step::proved;
+  c.at = step::awaits_outcome;
   advance(number);
 }
 

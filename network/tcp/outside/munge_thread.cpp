@@ -110,10 +110,10 @@ void munge_thread::cancel(uint32_t ticket) {
 }
 
 std::vector<munge_answer> munge_thread::take() {
-  state_->answered.clear();
   std::vector<munge_answer> all;
   const std::lock_guard guard(state_->mutex);
   all.reserve(state_->answers.size());
+  state_->answered.clear();  // after the allocation, so that without memory the answers are reported again
   std::move(state_->answers.begin(), state_->answers.end(), std::back_inserter(all));
   state_->answers.clear();
   return all;

@@ -41,6 +41,12 @@ struct offer_record {
   char name[datagram_endpoint::longest_name];
 };
 
+/// What read() and write() return if they move no bytes.
+ssize_t no_bytes(int error) {
+  errno = error;
+  return -1;
+}
+
 }  // namespace
 
 message_stream& stream_port::open(int peer, bool begins, socket_handle& socket) {
@@ -91,7 +97,7 @@ void stream_port::drop_unread(message_stream& s) {
 
 ssize_t stream_port::read(message_stream& s, const iovec* to, int n) {
   const attempt lock(lock_);
-  if (lock.failed()) return errno = EAGAIN, -1;
+  if (lock.failed()) return no_bytes(EAGAIN);
   size_t total = 0, filled = 0;
   for (int i = 0; i < n && s.first != nullptr;) {
     datagram& d = *s.first;
@@ -100,7 +106,10 @@ ssize_t stream_port::read(message_stream& s, const iovec* to, int n) {
     d.begin += size;
     filled += size;
     total += size;
-    if (filled == to[i].iov_len) ++i, filled = 0;
+    if (filled == to[i].iov_len) {
+      ++i;
+      filled = 0;
+    }
     if (d.begin < d.size) continue;
     s.first = d.next;
     endpoint_->give_back(d);
@@ -111,16 +120,16 @@ ssize_t stream_port::read(message_stream& s, const iovec* to, int n) {
     if (owes_acknowledgement(s) && !send_short(s, sequel::none)) mark_busy(s);
     return static_cast<ssize_t>(total);
   }
-  if (s.first != nullptr) return errno = EAGAIN, -1;  // `to` has no space
+  if (s.first != nullptr) return no_bytes(EAGAIN);  // `to` has no space
   if (s.has_news) s.has_news = false;
   if (s.end_arrived) return 0;
-  return errno = s.error != 0 ? s.error : EAGAIN, -1;
+  return no_bytes(s.error != 0 ? s.error : EAGAIN);
 }
 
 ssize_t stream_port::write(message_stream& s, const iovec* from, int n) {
   const attempt lock(lock_);
-  if (lock.failed()) return errno = EAGAIN, -1;
-  if (s.error != 0 || s.is_cut) return errno = s.error != 0 ? s.error : EPIPE, -1;
+  if (lock.failed()) return no_bytes(EAGAIN);
+  if (s.error != 0 || s.is_cut) return no_bytes(s.error != 0 ? s.error : EPIPE);
   const size_t room = endpoint_->longest() - sizeof(datagram_head);
   size_t total = 0, used = 0;
   int i = 0;
@@ -135,19 +144,22 @@ ssize_t stream_port::write(message_stream& s, const iovec* from, int n) {
       std::memcpy(d.data + d.size, static_cast<const std::byte*>(from[i].iov_base) + used, size);
       d.size += size;
       used += size;
-      if (used == from[i].iov_len) ++i, used = 0;
+      if (used == from[i].iov_len) {
+        ++i;
+        used = 0;
+      }
     }
     const size_t size = d.size - sizeof(datagram_head);
     const int error = send(s, d, sequel::data);
     if (error != 0) {
       if (error == EAGAIN) break;
       fail(s, error);
-      return errno = error, -1;
+      return no_bytes(error);
     }
     total += size;
   }
   if (total > 0) return static_cast<ssize_t>(total);
-  return errno = EAGAIN, -1;
+  return no_bytes(EAGAIN);
 }
 
 void stream_port::end(message_stream& s) {
@@ -236,11 +248,17 @@ bool stream_port::take(message_stream& s, datagram& d) {
   std::memcpy(&head, d.data, sizeof head);
   if (s.error != 0) return false;
   s.heard = true;
-  if (head.acknowledged - s.acknowledged > s.sent - s.acknowledged) return fail(s, EPROTO), false;
+  if (head.acknowledged - s.acknowledged > s.sent - s.acknowledged) {
+    fail(s, EPROTO);
+    return false;
+  }
   s.acknowledged = head.acknowledged;
   if (head.what == static_cast<uint32_t>(sequel::none)) return false;
   // Before the peer's offer was read, too: its datagrams may arrive earlier.
-  if (head.sequence != s.arrived || s.end_arrived || s.arrived - s.taken >= window) return fail(s, EPROTO), false;
+  if (head.sequence != s.arrived || s.end_arrived || s.arrived - s.taken >= window) {
+    fail(s, EPROTO);
+    return false;
+  }
   ++s.arrived;
   if (head.what == static_cast<uint32_t>(sequel::end) || s.is_closed || d.size == sizeof head) {
     ++s.taken;
