@@ -79,13 +79,19 @@ class prepared_call<R, Parameters, Stored...> {
  public:
   /// Ends the call with timeout_error if no result has arrived within this time after operator(). Default: no limit.
   template <class Rep, class Period>
-  prepared_call& deadline(std::chrono::duration<Rep, Period> d) {
+  prepared_call& deadline(std::chrono::duration<Rep, Period> d) & {
     deadline_ = detail::nanoseconds_of(d);
     return *this;
   }
-  /// Posts the call. Moves large arguments that were passed as rvalues instead of copying them. Throws what encoders
-  /// throw, and lci::invalid_argument_error for misuse; the future throws all other failures.
-  future<R> operator()() & { return has_large() ? post_large(engine_) : post_copy(engine_); }
+  template <class Rep, class Period>
+  prepared_call&& deadline(std::chrono::duration<Rep, Period> d) && {
+    return std::move(deadline(d));
+  }
+  /// Posts the call, which can be posted again: copies all arguments. Throws what encoders throw, and
+  /// lci::invalid_argument_error for misuse; the future throws all other failures.
+  future<R> operator()() & { return post_copy(engine_); }
+  /// The same for a call that is not posted again, as in `f.call_x(...)()`: moves large arguments that were passed as
+  /// rvalues.
   future<R> operator()() && { return has_large() ? post_large(std::move(engine_)) : post_copy(std::move(engine_)); }
   /// The call as a node of a completion graph. Copies all arguments.
   call_node<R> node() const {

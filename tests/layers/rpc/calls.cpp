@@ -1,4 +1,5 @@
 // Calls that succeed: arguments and results of all sizes, futures, handles, contexts, pools, nodes of graphs.
+#include <chrono>
 #include <future>
 #include <mutex>
 
@@ -91,6 +92,18 @@ TEST_CASE("a large rvalue argument is moved, an lvalue is unchanged") {
   CHECK(large.size() == 1000000);
   auto f = size.call_x(e.there, std::move(large))();
   CHECK(large.empty());
+  CHECK(f.get() == 1000000);
+}
+
+TEST_CASE("a call with a large rvalue argument can be posted again, unless it is an rvalue itself") {
+  const engines e;
+  e.server.define("size", [](const std::vector<char>& v) { return v.size(); });
+  const auto size = e.client.declare<size_t(std::vector<char>)>("size");
+  auto call = size.call_x(e.there, std::vector<char>(1000000, 'x'));
+  call.deadline(std::chrono::minutes(1));
+  for (int i = 0; i < 3; ++i) CHECK(call().get() == 1000000);
+  std::vector<char> large(1000000, 'x');
+  auto f = size.call_x(e.there, std::move(large)).deadline(std::chrono::minutes(1))();
   CHECK(f.get() == 1000000);
 }
 
