@@ -171,15 +171,15 @@ contact external_peers::contact_with(int peer) {
   switch (p.now.load(std::memory_order_relaxed)) {
     case phase::requesting:
       return {};
+    case phase::connected:
+    case phase::ending:  // it was established
+    case phase::over:
+      return {contact::state::made, {}};
     case phase::unsuccessful: {
       contact result = p.result;
       finish(peer, departure::disconnected);
       return result;
     }
-    case phase::connected:
-    case phase::ending:  // it was established
-    case phase::over:
-      return {contact::state::made, {}};
     case phase::idle:
       break;
   }

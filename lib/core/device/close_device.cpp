@@ -39,9 +39,10 @@ clock::duration duration_of(double seconds) {
 /// answers to their close notifications.
 constexpr double longest_last_quiet_time = 2;
 
-/// Calls f(), which makes progress or answers peers. The device is freed whatever it throws. Returns false if it threw.
+/// Calls f(), which makes progress or answers peers, and keeps what it throws, as the device is freed in any case.
+/// Returns false if it threw.
 template <class F>
-bool attempt(device& d, first_exception& thrown, F f) {
+bool completes(device& d, first_exception& thrown, F f) {
   const auto is_refused = [&d](const char* what) {
     // A network that is broken throws each time: log it once.
     if (d.lifetime.is_first_refusal()) log_warning(std::string("free_device: progress was refused meanwhile: ") + what);
@@ -65,7 +66,7 @@ bool attempt(device& d, first_exception& thrown, F f) {
 /// Returns false if the round threw before it was complete.
 bool last_round(device& d, first_exception& thrown, int& idle) {
   bool happened = false;
-  const bool complete = attempt(d, thrown, [&] { happened = d.progress(); });
+  const bool complete = completes(d, thrown, [&] { happened = d.progress(); });
   idle = happened ? 0 : idle + 1;
   if (idle > 1000) d.net->wait(100);
   return complete;
@@ -207,7 +208,7 @@ void close_device(device& d, first_exception& thrown) {
   end.what = wire::kind::device_end;
   end.policy = wire::ends;
   for (const int peer : asked) send_or_queue(d, peer, end);
-  attempt(d, thrown, [&] { answer_unexpected(d, -1); });
+  (void)completes(d, thrown, [&] { answer_unexpected(d, -1); });
   for (receive_window::request refused; refuse_request(d, -1, refused);) note_peer(asked, refused.peer);
   // Puts and gets of the network's own wait for no answer of a peer's device, but for the network.
   if (!asked.empty() || !d.drained()) {
@@ -218,7 +219,7 @@ void close_device(device& d, first_exception& thrown) {
     end.policy = wire::has_ended;
     for (const int peer : asked) send_or_queue(d, peer, end);
   }
-  attempt(d, thrown, [&] { answer_unexpected(d, -1); });  // messages that have arrived meanwhile
+  (void)completes(d, thrown, [&] { answer_unexpected(d, -1); });  // messages that have arrived meanwhile
   drain(d, thrown, true);
   lost_messages lost;
   d.backlog.drain([&](const backlog::item& item) { return lost.add(item), true; });
