@@ -146,8 +146,9 @@ class Report(unittest.TestCase):
             other["machine"] |= {"processor": name, "cores": 16}
         text = compare_report.section(Comparison(MEASURED), others=[Comparison(o) for o in others])
         header = next(line for line in text.splitlines() if line.startswith("| what | LCI |"))
-        self.assertIn("| LCI's figure, Another CPU, 16 cores | ratio, Another CPU, 16 cores "
-                      "| LCI's figure, A third CPU, 16 cores | ratio, A third CPU, 16 cores | aim |", header)
+        self.assertIn("| LCI's figure, Another CPU, 16 cores, 2026-11-22 | ratio, Another CPU, 16 cores, 2026-11-22 "
+                      "| LCI's figure, A third CPU, 16 cores, 2026-11-22 | ratio, A third CPU, 16 cores, 2026-11-22 "
+                      "| aim |", header)
         row = text.splitlines()[text.splitlines().index(header) + 2]
         self.assertEqual(row.count("|"), header.count("|"))
         cells = [cell.strip() for cell in row.split("|")]
