@@ -36,8 +36,9 @@ class alignas(cache_line) in_lane {
   /// Returns whether a message waits. Only a hint: another thread may take it.
   bool ready() const { return is_full(head_.load(std::memory_order_relaxed)); }
 
-  /// As ready(), for polls. After a stream of larger messages was drained, polls skip the lane for a moment: they would
-  /// take the cache line of the next message's slot from the sender again and again.
+  /// Returns whether a poll is to drain the lane: a message waits, and the lane does not pause. After messages in the
+  /// byte ring, polls do not read the next slot for a moment: each read would take the slot's cache line from the
+  /// sender, which is about to write to it.
   bool is_due() {
     uint64_t until = pauses_until_.load(std::memory_order_relaxed);
     if (LCI_LIKELY(until == 0)) return ready();

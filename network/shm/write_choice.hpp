@@ -1,13 +1,12 @@
 // Decides by measurement whether a receiver writes to the ring memory that it has read (in_lane::write_lines()).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 
 #include "lci/attributes.hpp"
 #include "lib/base/cpu.hpp"
-#include "lib/base/ticks.hpp"
 #include "lib/base/two_way_choice.hpp"
+#include "network/shm/byte_time.hpp"
 
 namespace lci::network::shm {
 
@@ -28,42 +27,25 @@ class write_choice_by {
 
   /// Call after each poll that has read `size` bytes of the ring, which has `ring_size` bytes.
   void has_read(uint64_t size, uint64_t ring_size) {
-    read_ += size;
-    if (LCI_UNLIKELY(is_measured_)) add_time();
-    if (LCI_UNLIKELY(read_ >= ring_size)) end_lap();
+    lap_.add(size);
+    if (LCI_UNLIKELY(lap_.bytes() >= ring_size)) end_lap();
   }
 
  private:
-  // Longer times between two messages are the program's, and are not counted.
-  static inline const uint64_t longest_wait = ticks_in(std::chrono::microseconds(50));
-
-  void add_time() {
-    const uint64_t now = ticks();
-    const uint64_t passed = now - since_;
-    if (passed < longest_wait) time_ += passed;
-    since_ = now;
-  }
   void end_lap() {
-    if (is_measured_) choice_.took(static_cast<float>(time_) / static_cast<float>(read_));
+    if (lap_.is_measured()) choice_.took(lap_.ticks_per_byte());
     begin_lap();
   }
   void begin_lap() {
-    read_ = time_ = 0;
-    if (rule_ != attr_choice_t::auto_select) {
-      writes_ = rule_ == attr_choice_t::always;
-      return;
-    }
-    writes_ = !choice_.next();
-    is_measured_ = choice_.is_measured();
-    if (is_measured_) since_ = ticks();
+    const bool is_chosen_here = rule_ == attr_choice_t::auto_select;
+    writes_ = is_chosen_here ? !choice_.next() : rule_ == attr_choice_t::always;
+    lap_.begin(is_chosen_here && choice_.is_measured());
   }
 
   two_way_choice choice_;
-  bool writes_ = true, is_measured_ = false;
+  bool writes_ = true;
   const attr_choice_t rule_;
-  uint64_t read_ = 0;   // bytes in this lap
-  uint64_t time_ = 0;   // ticks in this lap, if it is measured
-  uint64_t since_ = 0;  // when the latest poll of this lap ended, if it is measured
+  byte_time<ticks> lap_;
 };
 
 using write_choice = write_choice_by<cpu_ticks>;

@@ -11,10 +11,10 @@ namespace io_server {
 /// One thread at a time is the leader. It announces when it executes something that may hang, as a disk can. A thread
 /// that watches it can then make the leader's place free, and the former leader learns that when it has finished.
 /// Thread-safe. What only the leader uses needs no lock: each leader sees what the leaders before it did before they
-/// announced, or gave the place up.
+/// announced an execution, or gave the place up.
 class leadership {
  public:
-  /// A thread's part in it. Used by this thread only.
+  /// A thread that may become the leader. Used by this thread only.
   class member {
    public:
     explicit member(leadership& all) : all_(all) {}
@@ -58,14 +58,14 @@ class leadership {
   /// Changes when the leader changes, and whenever it begins or ends an execution.
   uint64_t state() const { return state_.load(std::memory_order_relaxed); }
   /// Makes the place free if the leader still executes what it executed when state() returned `seen`. Returns whether
-  /// it was.
+  /// it has made the place free.
   bool release_if(uint64_t seen);
 
  private:
   static constexpr uint64_t executes = 1;  // set in the state while the leader executes
   static constexpr uint64_t vacant = 0;
 
-  /// Replaces the state, unless it has changed. Returns whether it has not.
+  /// Makes the place free if the state is `expected`. Returns whether it was.
   bool vacate(uint64_t expected);
 
   std::mutex mutex_;

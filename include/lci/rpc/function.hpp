@@ -90,8 +90,8 @@ class prepared_call<R, Parameters, Stored...> {
   /// Posts the call, which can be posted again: copies all arguments. Throws what encoders throw, and
   /// lci::invalid_argument_error for misuse; the future throws all other failures.
   future<R> operator()() & { return post_copy(engine_); }
-  /// The same for a call that is not posted again, as in `f.call_x(...)()`: moves large arguments that were passed as
-  /// rvalues.
+  /// Posts a call that is an rvalue, as in `f.call_x(...)()`. It can't be posted again, so large arguments that were
+  /// passed as rvalues are moved, not copied. Throws as the overload above does.
   future<R> operator()() && { return has_large() ? post_large(std::move(engine_)) : post_copy(std::move(engine_)); }
   /// The call as a node of a completion graph. Copies all arguments.
   call_node<R> node() const {

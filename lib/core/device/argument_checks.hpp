@@ -1,4 +1,4 @@
-// Checks of the arguments of posts, and the exceptions for arguments that are refused.
+// Functions that check the arguments of posts, and functions that throw the exceptions for wrong ones.
 #pragma once
 
 #include "lci/operations.hpp"

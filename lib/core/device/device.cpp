@@ -54,8 +54,8 @@ std::unique_ptr<device_observer> make_observer(const device& d) {
   return observer;
 }
 
-/// Sets which messages are eager and which are injected, by the limits of the network, which must be known, and the
-/// runtime's attributes.
+/// Sets the largest sizes of eager messages and of injected ones, from the limits of the network and the attributes of
+/// the runtime. The caller has stored the limits in `d.limits`.
 void set_message_sizes(device& d, size_t packet_payload) {
   const size_t head = sizeof(wire::header);
   const bool can_inject = d.limits.max_inject >= head;

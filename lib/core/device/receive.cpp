@@ -245,7 +245,7 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
     const network::message_head head{{first, second}};
     if (LCI_LIKELY(wire::is_am(head))) {
       const rcomp_table::delivery how = rt.rcomps.at(wire::word_of(head)).small();
-      // As a call of `how.function`, which would be one more indirect branch.
+      // This is what how.function() does; to call it would take one more indirect branch.
       if (LCI_LIKELY(how.function == handler::deliver))
         return reinterpret_cast<handler::function>(how.to)(
             arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));

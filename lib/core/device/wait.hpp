@@ -102,8 +102,8 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
                sleep_long(for_ever ? -1 : left.count(), sleep)) {
       polls = polls_after_sleep;
     } else if (policy.progressed) {
-      // What waits in the backlog is sent when its peer has made room, which may not end the sleep. So the sleeps stay
-      // short; but the peer may be at rest, so they grow.
+      // Messages in the backlog can be sent when their peer has made room, but that does not wake this thread. So its
+      // first sleeps are short. They become longer, as the peer may make no progress for a long time.
       const nanoseconds due(policy.progressed->deadlines.left());
       policy.progressed->net->wait(std::max<int64_t>(std::min({slice, left, due}).count() / 1000, 1));
       if (!stays_awake) slice = std::min(2 * slice, longest);

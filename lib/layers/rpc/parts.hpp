@@ -13,7 +13,8 @@ namespace lci::rpc::detail {
 
 class engine_core;
 
-/// The bytes of the result in each part but the last, where responses have at most `largest_response` bytes.
+/// Returns how many bytes of the result each part contains, except for the last one, which may contain fewer.
+/// `largest_response`: the most bytes that a response may have, with its headers.
 constexpr size_t bytes_of_part(size_t largest_response) {
   return largest_response - sizeof(mercury::response_header) - sizeof(mercury::part_header);
 }

@@ -76,8 +76,9 @@ class step_packet {
 
 /// Sends a step without lengths. Throws if the peer has failed.
 void post_step(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, const step_head& head, const void* piggy_back = nullptr);
-/// Calls `post()`, which posts something that a peer waits for. Returns false if there are no resources for it, so that
-/// it must be tried again. If the peer has failed, nothing is to be posted any more.
+/// Calls post(), which posts a message that a peer waits for. Returns false if memory or the network's resources are
+/// short now: the caller must try again later. Returns true if the message was posted, or if the peer has failed, so
+/// that nobody waits for it.
 template <class F>
 bool try_post(F post) noexcept;
 /// Sends an answer, by try_post(). `tag` contains the bits of the endpoint.

@@ -114,7 +114,7 @@ namespace detail {
 inline constinit V1_STORAGE world* current = nullptr;
 /// Says whether the checking mode is on, or the library is not initialized: one variable, so that functions test one.
 inline constinit V1_STORAGE bool checks = true;
-/// Whether LCI_progress() only polls: the library is initialized, the checking mode is off, and no work is postponed.
+/// True if LCI_progress() only polls: the library is initialized, the checking mode is off, and no work is postponed.
 inline constinit V1_STORAGE std::atomic<bool> polls_only{false};
 /// Messages with tags below this value may use the fast path (direct.hpp). 0 in the checking mode and outside of
 /// LCI_initialize() and LCI_finalize(); otherwise it exceeds all valid tags.

@@ -19,13 +19,23 @@ hg_return_t keep(hg_handle_t handle) {
   return answers ? HG_Handler_start_output(handle, &out) : HG_SUCCESS;
 }
 
+na_addr_t own_address(na_class_t* na) {
+  na_addr_t self = NA_ADDR_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
+  return self;
+}
+
+/// Calls a function without arguments.
+hg_request_t call(na_addr_t whom, hg_id_t id, number_t* out) {
+  hg_request_t request = HG_REQUEST_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(whom, id, nullptr, out, &request));
+  return request;
+}
+
 /// Calls itself, and executes the call.
 hg_request_t call_keep(na_class_t* na, number_t* out) {
   const hg_id_t id = MERCURY_REGISTER("keep", void, number_t, keep);
-  na_addr_t self = NA_ADDR_NULL;
-  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
-  hg_request_t request = HG_REQUEST_NULL;
-  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, id, nullptr, out, &request));
+  hg_request_t request = call(own_address(na), id, out);
   hg_status_t status = HG_FALSE;
   REQUIRE_HG(HG_SUCCESS, HG_Handler_process(1000, &status));
   REQUIRE(status == HG_TRUE && kept != HG_HANDLE_NULL);
@@ -131,11 +141,8 @@ void a_context_waits_for_callbacks_of_answers(const char* url) {
   the_context = HG_Context_create();
   hg_context_t* const other = HG_Context_create();
   const hg_id_t id = MERCURY_REGISTER("respond", void, number_t, respond);
-  na_addr_t self = NA_ADDR_NULL;
-  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
   number_t out{0};
-  hg_request_t request = HG_REQUEST_NULL;
-  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, id, nullptr, &out, &request));
+  hg_request_t request = call(own_address(na), id, &out);
   hg_status_t status = HG_FALSE;
   REQUIRE_HG(HG_SUCCESS, HG_Handler_process(1000, &status));
   REQUIRE(status == HG_TRUE);
@@ -196,11 +203,9 @@ void a_routine_does_not_destroy_the_context_that_runs_it(const char* url) {
   na_class_t* const na = initialize(url);
   the_context = HG_Context_create();
   const hg_id_t id = MERCURY_REGISTER("shut down", void, number_t, shut_down);
-  na_addr_t self = NA_ADDR_NULL;
-  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
+  const na_addr_t self = own_address(na);
   number_t out{0};
-  hg_request_t request = HG_REQUEST_NULL;
-  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, id, nullptr, &out, &request));
+  hg_request_t request = call(self, id, &out);
   unsigned ran = 0;
   for (const double limit = now() + 20; ran == 0; HG_Progress(the_context, 10)) {
     REQUIRE(now() < limit);
@@ -237,11 +242,9 @@ void routines_and_callbacks_do_not_finalize(const char* url) {
   na_class_t* const na = initialize(url);
   hg_context_t* const context = HG_Context_create();
   const hg_id_t id = MERCURY_REGISTER("finalize", void, number_t, finalize);
-  na_addr_t self = NA_ADDR_NULL;
-  REQUIRE_CODE(NA_SUCCESS, NA_Addr_self(na, &self));
+  const na_addr_t self = own_address(na);
   number_t out{0};
-  hg_request_t request = HG_REQUEST_NULL;
-  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, id, nullptr, &out, &request));
+  hg_request_t request = call(self, id, &out);
   hg_status_t status = HG_FALSE;
   REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 5000, &status));
   REQUIRE(status == HG_TRUE && out.value == 1);

@@ -53,8 +53,8 @@ struct ends {
   }
 };
 
-/// One thread calls, another one receives the answers, which end calls at any moment. A call that waits for credit of a
-/// third process makes NA queue all others.
+/// One thread calls while another thread receives the answers, so calls end at any moment, also while they are sent. A
+/// call to a third process, which waits for a credit, is in front of all others in NA's queue, so NA queues them, too.
 void calls_that_end_before_they_are_sent() {
   setenv("NA_CALLS_PER_PEER", "1", 1);
   process silent({"silent"});

@@ -175,7 +175,7 @@ int main(int argc, char**) {
   const auto part = [&data](size_t offset, size_t size) {
     return LCI_lbuffer_t{LCI_SEGMENT_ALL, data.data() + offset, size};
   };
-  // One buffer, some small ones, and some too large for a single message.
+  // The first iovec has one buffer, the second has small ones, and those of the third do not fit in a single message.
   const std::vector<std::vector<LCI_lbuffer_t>> all = {
       {part(0, 5000)},
       {part(1, 5000), part(2, 0), part(3, 9), part(4, 6000), part(5, 7000)},
