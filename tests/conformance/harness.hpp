@@ -93,7 +93,8 @@ class rank_env {
   /// The rank_env of the calling thread's rank, for handlers, which get no argument of their own.
   static rank_env& mine();
 
-  static double now();  ///< seconds, by a clock that never goes back
+  static double now();                                              ///< seconds, by a clock that never goes back
+  static constexpr double timeout_s = 30.0 * lci_test::time_scale;  ///< how long a rank waits for others, in seconds
 
   // For the harness.
   void enter();  ///< from now on mine() returns this object in the calling thread
@@ -103,7 +104,6 @@ class rank_env {
   long checks() const { return checks_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr double timeout_s = 30.0 * lci_test::time_scale;
   [[noreturn]] void give_up(const char* what);
 
   control& control_;

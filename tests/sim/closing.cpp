@@ -267,10 +267,11 @@ TEST_CASE("a handler that throws as its operation ends with the device keeps nei
       lci::status_t end;
       REQUIRE(lci::sync_test_x(sync, &end).runtime(rt)());
       CHECK(end.error == lci::errorcode_t::cancelled);
-      lci::free_comp_x(&sync).runtime(rt)();
-      lci::free_comp_x(&handler).runtime(rt)();
       lci::free_runtime(&rt);
     }
+    // Completion objects of the user stay after their runtime.
+    lci::free_comp_x(&sync).runtime(target)();
+    lci::free_comp_x(&handler).runtime(target)();
     lci::deregister_memory_x(&mr).runtime(target)();
     if (!is_default) lci::free_device_x(&device_of_target).runtime(target)();
     lci::free_runtime(&target);
