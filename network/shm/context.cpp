@@ -61,8 +61,9 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
   n_slots_ = cache_line / slot_size * std::bit_ceil(std::clamp<size_t>(attr.shm_lane_slots, 16, 1 << 20));
   data_size_ = std::bit_ceil(std::clamp<size_t>(attr.shm_lane_data_size, 64 << 10, 1 << 30));
   nearby_ = presumed_neighbours(exchange, attr);
-  segment_ = std::make_unique<own_segment>(within_limits(attr.shm_segment_size, nearby_.end - nearby_.begin), n_slots_,
-                                           data_size_);
+  // A process that has its host for itself may map memory of processes outside of its job.
+  const int sharing = std::max(nearby_.end - nearby_.begin, 2);
+  segment_ = std::make_unique<own_segment>(within_limits(attr.shm_segment_size, sharing), n_slots_, data_size_);
 
   offered mine;
   mine.where.pid = getpid();

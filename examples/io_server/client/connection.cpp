@@ -15,20 +15,31 @@ namespace {
 constexpr double awake = 0.001;
 /// Seconds between two checks of a waiting call whether the server is still connected.
 constexpr double look_again = 0.25;
+/// Packets for requests and replies, of which a thread has a few at a time. The default number takes 0.5 GiB of address
+/// space, which `ulimit -v` may forbid.
+constexpr size_t most_packets = 4096;
 
 }  // namespace
 
 connection::connection(const std::string& address, double timeout) : timeout_(timeout) {
-  runtime_ = lci::alloc_runtime_x().bootstrap("none").max_peers(4).accept_external_peers(false).name("io client")();
+  runtime_ = lci::alloc_runtime_x()
+                 .bootstrap("none")
+                 .max_peers(4)
+                 .accept_external_peers(false)
+                 .alloc_default_packet_pool(false)
+                 .alloc_default_device(false)
+                 .name("io client")();
   try {
-    device_ = lci::get_default_device_x().runtime(runtime_)();
-    server_ = lci::connect_x(address).runtime(runtime_).timeout(timeout)().rank;
+    const size_t packets = std::min(lci::get_g_default_attr().npackets, most_packets);
+    packets_ = lci::alloc_packet_pool_x().runtime(runtime_).npackets(packets)();
+    device_ = lci::alloc_device_x().runtime(runtime_).packet_pool(packets_)();
+    server_ = lci::connect_x(address).runtime(runtime_).device(device_).timeout(timeout)().rank;
     const answer greeted = call(request{});
     if (greeted.error != 0) throw std::runtime_error("the server at " + address + " does not answer as lci_iod does");
   } catch (...) {
     lost_.store(true, std::memory_order_release);
     free_.clear();
-    lci::free_runtime(&runtime_);
+    free_resources();
     throw;
   }
 }
@@ -36,15 +47,21 @@ connection::connection(const std::string& address, double timeout) : timeout_(ti
 connection::~connection() {
   leave();
   try {
-    lci::disconnect_x(server_).runtime(runtime_)();
+    lci::disconnect_x(server_).runtime(runtime_).device(device_)();
     for (auto& s : free_) {
       lci::deregister_rcomp_x(s->handle).runtime(runtime_)();
       lci::free_comp_x(&s->arrived).runtime(runtime_)();
     }
-    lci::free_runtime(&runtime_);
+    free_resources();
   } catch (const std::exception&) {
     // The server has failed, so there is no session to end.
   }
+}
+
+void connection::free_resources() {
+  if (!device_.is_empty()) lci::free_device_x(&device_).runtime(runtime_)();
+  if (!packets_.is_empty()) lci::free_packet_pool_x(&packets_).runtime(runtime_)();
+  lci::free_runtime(&runtime_);
 }
 
 void connection::leave() {
@@ -79,7 +96,7 @@ void connection::put_slot(std::unique_ptr<slot> s) {
 void connection::lose() {
   if (lost_.exchange(true)) return;
   try {
-    lci::disconnect_x(server_).runtime(runtime_)();
+    lci::disconnect_x(server_).runtime(runtime_).device(device_)();
   } catch (const std::exception&) {
   }
 }
@@ -87,7 +104,8 @@ void connection::lose() {
 bool connection::send(const request& r, std::string_view text, std::string_view text2, const void* data) {
   const size_t size = sizeof r + text.size() + text2.size() + r.data_size;
   void* packet;
-  while ((packet = lci::get_upacket_x().runtime(runtime_)()) == nullptr) lci::progress_x().device(device_)();
+  while ((packet = lci::get_upacket_x().runtime(runtime_).packet_pool(packets_)()) == nullptr)
+    lci::progress_x().device(device_)();
   auto* to = static_cast<char*>(packet);
   std::memcpy(to, &r, sizeof r);
   to += sizeof r;

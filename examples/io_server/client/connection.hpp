@@ -77,9 +77,11 @@ class connection {
   /// Returns whether the server answers another request in time.
   bool answers();
   void lose();
+  void free_resources();
 
   const double timeout_;
   lci::runtime_t runtime_;
+  lci::packet_pool_t packets_;
   lci::device_t device_;
   int server_ = -1;
   std::atomic<bool> lost_{false};

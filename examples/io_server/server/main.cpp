@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -21,10 +22,27 @@ void stop(int) {
   if (running != nullptr) running->stop();
 }
 
+size_t power_of_two(size_t at_least) {
+  size_t power = 1;
+  while (power < at_least) power *= 2;
+  return power;
+}
+
+/// Bytes of shared memory with room for a lane from each client, and for some that clients have left and that are not
+/// free again. Each client maps them, which `ulimit -v` may limit.
+size_t room_for(int clients, const lci::global_attr_t& attr) {
+  constexpr size_t list_of_lanes = size_t{80} << 20, head_of_lane = 4096, cache_line = 64;
+  const size_t lane =
+      power_of_two(attr.shm_lane_slots) * cache_line + power_of_two(attr.shm_lane_data_size) + head_of_lane;
+  const auto n = static_cast<size_t>(clients);
+  return list_of_lanes + (n + n / 8 + 32) * lane;
+}
+
 void start_runtime(const io_server::server_options& o) {
   lci::global_attr_t attr = lci::get_g_default_attr();
   attr.bootstrap = "none";
   attr.max_peers = o.max_clients;
+  attr.shm_segment_size = std::min(attr.shm_segment_size, room_for(o.max_clients, attr));
   for (const std::string& url : o.listen) attr.peer_listen += (attr.peer_listen.empty() ? "" : ",") + url;
   if (!o.auth.empty()) attr.peer_auth = o.auth;
   if (!o.key_file.empty()) attr.peer_key_file = o.key_file;

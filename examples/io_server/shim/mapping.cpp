@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "calls.hpp"
 #include "data.hpp"
@@ -27,6 +29,14 @@ void* map_file(void* wish, size_t size, int protection, int flags, int fd, off_t
   return p;
 }
 
+/// Returns whether the file is the index of a write-ahead log of SQLite. Its readers map it to see what others write to
+/// it meanwhile, so a copy would make them return old data.
+bool is_index_of_log(int fd) {
+  constexpr std::string_view ending = "-shm";
+  const std::string path = file_of(fd)->path();
+  return path.size() >= ending.size() && path.substr(path.size() - ending.size()) == ending;
+}
+
 // A copy does not reflect later changes of the file; POSIX leaves that unspecified for private mappings. A writable
 // shared mapping that can't be of the file is refused, since writes to it would be lost.
 void* map_remote(void* wish, size_t size, int protection, int flags, int fd, off_t offset) {
@@ -42,6 +52,10 @@ void* map_remote(void* wish, size_t size, int protection, int flags, int fd, off
   }
   void* const mapped = map_file(wish, size, protection, flags, fd, offset);
   if (mapped != MAP_FAILED || is_shared_writable) return mapped;
+  if (kind != MAP_PRIVATE && is_index_of_log(fd)) {
+    errno = ENODEV;
+    return MAP_FAILED;
+  }
   const int how = (flags & ~(MAP_TYPE | MAP_POPULATE)) | MAP_PRIVATE | MAP_ANONYMOUS;
   void* p = IO_REAL(mmap)(wish, size, PROT_READ | PROT_WRITE, how, -1, 0);
   if (p == MAP_FAILED) return p;

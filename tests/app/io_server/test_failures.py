@@ -273,9 +273,26 @@ class Limits(ServedTest):
         return client.communicate(timeout=PATIENCE)[1].decode().splitlines()[-1]
 
     def test_the_error_is_that_of_a_limit_that_is_too_low(self):
-        self.assertIn('Cannot allocate memory', self.error_with(resource.RLIMIT_AS, 400 << 20))
+        self.assertIn('Cannot allocate memory',
+                      self.error_with(resource.RLIMIT_AS, (400 if NETWORK == 'shm' else 60) << 20))
         if NETWORK == 'shm':
             self.assertIn('File too large', self.error_with(resource.RLIMIT_FSIZE, 1 << 20))
+
+    def test_a_client_needs_little_address_space(self):
+        def limit():  # of `ulimit -v 1000000`
+            resource.setrlimit(resource.RLIMIT_AS, (1_000_000 << 10, 1_000_000 << 10))
+        data = self.some_bytes('data', 9_000_000)
+        self.run_remotely('cp', data, '/remote/copy', preexec_fn=limit)
+        self.run_remotely('cmp', data, '/remote/copy', preexec_fn=limit)
+        self.run_remotely(sys.executable, '-c', '''
+import concurrent.futures, os
+def use(i):
+    f = os.open(f'/remote/{i}', os.O_CREAT | os.O_RDWR)
+    for n in range(50):
+        os.pwrite(f, bytes([n]) * 100_000, n * 100_000)
+    return os.pread(f, 100_000, 7 * 100_000) == bytes([7]) * 100_000
+with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    assert all(pool.map(use, range(16)))''', preexec_fn=limit)
 
     def test_a_server_opens_more_files_than_its_soft_limit(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -156,6 +156,31 @@ assert lent() == []''', self.root / 'file')
         self.assertEqual(out.split(), ['exclusive', 'delete', '3'])
         self.run_remotely('sqlite3', '/remote/db', 'insert into t values(7); pragma integrity_check;')
 
+    @needs('sqlite3')
+    def test_sqlite_never_reads_old_data_through_a_mapping_that_is_only_read(self):
+        database = self.root / 'db'
+        writer = subprocess.Popen(['sqlite3', str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        def write(command):
+            writer.stdin.write(command + ' select 0;\n')
+            writer.stdin.flush()
+            while writer.stdout.readline() != '0\n':
+                pass
+        write('pragma journal_mode=wal; create table t(a); insert into t values(1);')
+        reader = self.start(sys.executable, '-c', '''
+import sqlite3, sys
+db = sqlite3.connect('file:/remote/db?readonly_shm=1', uri=True)
+for line in sys.stdin:
+    try:
+        print(db.execute('select count(*) from t').fetchone()[0], flush=True)
+    except sqlite3.OperationalError as e:
+        print('error', flush=True)''', stdin=subprocess.PIPE)
+        for n in (1, 2, 3):
+            reader.stdin.write(b'\n')
+            reader.stdin.flush()
+            self.assertEqual(reader.stdout.readline(), b'%d\n' % n if self.lent else b'error\n')
+            write(f'insert into t values({n + 1});')
+        writer.communicate(timeout=PATIENCE)
+
     def test_a_private_mapping_of_a_large_file_takes_no_memory(self):
         if not self.lent:
             return
