@@ -50,7 +50,9 @@ HG_EXPORT hg_return_t HG_Cancel(hg_handle_t handle);
 HG_EXPORT hg_return_t HG_Get_output(hg_handle_t handle, void* out_struct);
 HG_EXPORT hg_return_t HG_Free_output(hg_handle_t handle, void* out_struct);
 
-/* Answers a call that this process executes; the callback, which may be NULL, runs when the answer has been sent. */
+/* Answers a call that this process executes. The callback, which may be NULL, runs once when the answer has been sent.
+ * If this function fails, the callback never runs. If the result is too large for a message, or can't be encoded, the
+ * call is answered with the code that this function returns. */
 HG_EXPORT hg_return_t HG_Respond(hg_handle_t handle, hg_context_t* context, hg_cb_t callback, void* arg,
                                  void* out_struct);
 

@@ -105,6 +105,7 @@ hg_return_t call::answer(void* out_struct) {
   hg_return_t result = HG_SUCCESS;
   if (called->out_proc != nullptr && out_struct != nullptr) result = called->out_proc(&p, out_struct);
   if (result == HG_SUCCESS && p.extra() != nullptr) result = HG_SIZE_ERROR;
+  if (result != HG_SUCCESS) leave();  // HG_Respond() fails, so no callback runs when the caller has been told why
   const hg_return_t sent = send(result, result == HG_SUCCESS ? p.used() : 0);
   return result != HG_SUCCESS ? result : sent;
 }

@@ -149,7 +149,9 @@ hg_return_t HG_Respond(hg_handle_t handle, hg_context_t* context, hg_cb_t callba
     c->callback = callback;
     c->argument = arg;
   }
-  return c->answer(out_struct);
+  const hg_return_t result = c->answer(out_struct);
+  if (result != HG_SUCCESS) c->leave();
+  return result;
 }
 
 hg_return_t HG_Progress(hg_context_t* context, unsigned int timeout) {

@@ -67,6 +67,7 @@ struct na_context final : lci::comp_impl_t {
   na_class_t* const owner;
   const uint64_t serial;             // unique in the process, never 0
   std::atomic<uint64_t> rounds{0};   // number of callbacks that have run
+  std::atomic<int> callbacks{0};     // threads that run a callback
   na::sleepers followers;            // threads that wait while another thread is the leader
   std::atomic<bool> leading{false};  // the leader waits for this context
   lci::comp_t leader_s;              // the counter on which the leader sleeps

@@ -69,9 +69,22 @@ bool try_progress(na_class& c) {
   }
 }
 
-/// Cancels the context's operations until they have ended, for at most this time. Returns whether they have.
+/// Waits until no thread runs a callback of the context. A program may learn from a callback that it can destroy the
+/// context, so one may be about to return. Returns false if it does not return soon.
+bool callbacks_return(const na_context& context) {
+  constexpr std::chrono::milliseconds soon{100};
+  for (const clock::time_point end = clock::now() + soon;;) {
+    if (context.callbacks.load(std::memory_order_acquire) == 0) return true;  // D2
+    if (clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+/// Cancels the context's operations until they have ended, for at most this time. Returns whether they have. Returns
+/// false at once if another thread begins a callback of one.
 bool end_operations(na_class& c, na_context& context, std::chrono::seconds longest) {
   for (const clock::time_point end = clock::now() + longest;;) {
+    if (!callbacks_return(context)) return false;
     bool left = false;
     c.operations.for_each_used([&](na::operation& op) {
       if (op.context != &context) return;
@@ -227,11 +240,16 @@ na_return_t NA_Context_destroy(na_class_t* na_class, na_context_t* context) {
   return na::guarded(function, [&] {
     // The core can't cancel puts and gets that the peer has to answer, and may still access their memory.
     constexpr std::chrono::seconds for_answers{10}, for_ended_connections{5};
+    const auto refuse_callback = [] {
+      return na::refuse(NA_PROTOCOL_ERROR, function,
+                        "another thread runs a callback of the context: destroy it when NA_Trigger() has returned");
+    };
+    if (!callbacks_return(*context)) return refuse_callback();
     if (!end_operations(*na_class, *context, for_answers)) {
+      if (context->callbacks.load(std::memory_order_relaxed) != 0) return refuse_callback();
       na_class->end_peers_of(context);
       if (!end_operations(*na_class, *context, for_ended_connections))
-        return na::refuse(NA_PROTOCOL_ERROR, function,
-                          "operations have not ended; does another thread run a callback of the context?");
+        return na::refuse(NA_PROTOCOL_ERROR, function, "operations have not ended");
     }
     {
       const std::lock_guard guard(na_class->contexts_mutex);

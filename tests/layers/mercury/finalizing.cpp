@@ -161,6 +161,39 @@ void a_context_waits_for_callbacks_of_answers(const char* url) {
   REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
 }
 
+/// Responds with a result that is too large for a message: HG_Respond() fails, and its callback never runs.
+hg_return_t respond_too_much(hg_handle_t handle) {
+  std::string large(5000, 'x');
+  text_t out{large.data()};
+  const hg_cb_t callback = [](const hg_cb_info*) {
+    ++answers_ended;
+    return HG_SUCCESS;
+  };
+  REQUIRE_HG(HG_SIZE_ERROR, HG_Respond(handle, the_context, callback, nullptr, &out));
+  return HG_Handler_free(handle);
+}
+
+void a_failed_answer_has_no_callback(const char* url) {
+  na_class_t* const na = initialize(url);
+  the_context = HG_Context_create();
+  const hg_id_t id = MERCURY_REGISTER("respond too much", void, text_t, respond_too_much);
+  const na_addr_t self = own_address(na);
+  text_t out{nullptr};
+  hg_request_t request = HG_REQUEST_NULL;
+  hg_status_t status = HG_FALSE;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, id, nullptr, &out, &request));
+  REQUIRE_HG(HG_SIZE_ERROR, HG_Wait(request, 5000, &status));
+  REQUIRE(status == HG_TRUE);
+  REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+  const int before = answers_ended;
+  REQUIRE_HG(HG_TIMEOUT, HG_Trigger(the_context, 20, 1, nullptr));
+  REQUIRE(answers_ended == before);
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(the_context));
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(na, self));
+  REQUIRE_HG(HG_SUCCESS, HG_Finalize());
+  REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
+}
+
 /// Programs may destroy their contexts after HG_Finalize(), although handles of them exist, and callbacks of a call and
 /// of an answer have not run. After a second HG_Init() as well.
 void contexts(const char* url) {
@@ -293,6 +326,7 @@ int main(int argc, char** argv) {
   for (const char* url : {"self", "tcp://127.0.0.1:0"}) {
     handle_of_an_answered_call(url);
     a_context_waits_for_callbacks_of_answers(url);
+    a_failed_answer_has_no_callback(url);
     contexts(url);
     a_routine_does_not_destroy_the_context_that_runs_it(url);
     routines_and_callbacks_do_not_finalize(url);

@@ -1,5 +1,7 @@
 // Each invalid argument is an error with a line on standard error that names function and argument. No callback runs.
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "tests/layers/na/processes.hpp"
 
@@ -87,6 +89,36 @@ void callbacks_destroy_contexts() {
   REQUIRE(test::now() - begin < 5);
   REQUIRE_CODE(NA_SUCCESS, NA_Context_destroy(d.net.c, d.second));
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(d.net.c, d.self));
+}
+
+/// NA_Context_destroy() fails soon while another thread runs a callback that does not return.
+void destroys_while_another_thread_runs_a_callback() {
+  network net("self");
+  const na_addr_t self = net.find(net.own_name());
+  struct {
+    std::atomic<bool> has_begun{false}, may_return{false};
+  } callback;
+  char byte = 'x';
+  REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(
+                               net.c, net.x,
+                               [](const na_cb_info* info) {
+                                 auto& c = *static_cast<decltype(callback)*>(info->arg);
+                                 c.has_begun = true;
+                                 while (!c.may_return) usleep(100);
+                                 return NA_SUCCESS;
+                               },
+                               &callback, &byte, 1, self, 1, nullptr));
+  std::thread other([&] {
+    while (!callback.has_begun)
+      if (NA_Trigger(net.x, 0, 1, nullptr) != NA_SUCCESS) (void)NA_Progress(net.c, net.x, 10);
+  });
+  while (!callback.has_begun) usleep(100);
+  const double begin = test::now();
+  refused(NA_PROTOCOL_ERROR, "NA_Context_destroy", "another thread", [&] { return NA_Context_destroy(net.c, net.x); });
+  REQUIRE(test::now() - begin < 5);
+  callback.may_return = true;
+  other.join();
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(net.c, self));
 }
 
 }  // namespace
@@ -224,6 +256,7 @@ int main() {
   REQUIRE(never.info.type == NA_CB_SEND_UNEXPECTED);
 
   callbacks_destroy_contexts();
+  destroys_while_another_thread_runs_a_callback();
 
   // Arguments that peers send may be wrong without end: the lines about them are limited.
   begin_capture();
