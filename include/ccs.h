@@ -114,7 +114,8 @@ CCS_API int CCS_register_mem(void* addr, size_t len);
  * threshold. */
 CCS_API int CCS_deregister_mem(void* addr, size_t len);
 /* Sets the threshold: the bytes of pages without users that stay registered. Default: the environment variable
- * CCS_REG_CACHE_BYTES, else 256 MiB. */
+ * CCS_REG_CACHE_BYTES, else 256 MiB. A page without users that the network has registered together with a page in use
+ * stays registered as long as that page is used, whatever the threshold is. */
 CCS_API int CCS_reg_cache_threshold(size_t bytes);
 /* Bytes that are registered, and those of them without users; numbers of registrations and deregistrations by the
  * network so far. Pointers may be NULL. */
@@ -250,7 +251,7 @@ CCS_API int CCS_unlock(CCS_lock_t* lock);
 CCS_API int CCS_lock_destroy(CCS_lock_t* lock);
 
 /* Begin and end of a no-interrupt section, in which no handler or callback runs in this thread. Sections may be nested.
- * */
+ * A fence, a barrier or another collective call in a section ends the job, since it may wait for a handler. */
 CCS_API int CCS_nointerrupt_begin(void);
 CCS_API int CCS_nointerrupt_end(void);
 

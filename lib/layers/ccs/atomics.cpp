@@ -126,8 +126,8 @@ int CCS_accumulate(CCS_node_t node, CCS_combine_t op, CCS_number_t type, const v
   return or_code(me, [&] {
     process* const p = current(me);
     if (p == nullptr || !is_node(*p, me, node) || !can_combine(me, op, type)) return +CCS_FAILURE;
-    layout from(me, "src_", src_buf, src_count, src_datadesc);
-    layout to(me, "dest_", dest_buf, dest_count, dest_datadesc);
+    layout from(me, source_side, src_buf, src_count, src_datadesc);
+    layout to(me, dest_side, dest_buf, dest_count, dest_datadesc);
     if (!from.valid() || !to.valid()) return +CCS_FAILURE;
     if (from.size() != to.size())
       return refuse(me, "the source has %zu bytes and the destination %zu: both must have the same number", from.size(),

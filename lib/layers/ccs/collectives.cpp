@@ -35,7 +35,7 @@ int CCS_bcast(void* buf, size_t count, CCS_datadesc_t datadesc, CCS_node_t root)
     process* const p = current(me);
     if (p == nullptr || !is_node(*p, me, root, "root")) return +CCS_FAILURE;
     must_be_able_to_wait(me);
-    const layout data(me, "", buf, count, datadesc);
+    const layout data(me, only_side, buf, count, datadesc);
     if (!data.valid()) return +CCS_FAILURE;
     std::unique_ptr<std::byte[]> packed;
     void* bytes = reinterpret_cast<void*>(data.begin());

@@ -276,7 +276,7 @@ int CCS_pack(void* dest, void* src, int count, CCS_datadesc_t desc, size_t bytes
   constexpr const char* me = "CCS_pack";
   if (count < 0) return refuse(me, "count = %d, but must be at least 0", count);
   return or_code(me, [&] {
-    const layout from(me, "src_", src, static_cast<size_t>(count), desc);
+    const layout from(me, argument_names{"src", "count", "desc"}, src, static_cast<size_t>(count), desc);
     if (!from.valid()) return +CCS_FAILURE;
     if (from.size() > bytes) return refuse(me, "the data has %zu bytes, but bytes = %zu", from.size(), bytes);
     if (dest == nullptr && from.size() > 0) return refuse(me, "dest is NULL");
@@ -289,7 +289,7 @@ int CCS_unpack(void* dest, void* src, int count, CCS_datadesc_t desc, size_t byt
   constexpr const char* me = "CCS_unpack";
   if (count < 0) return refuse(me, "count = %d, but must be at least 0", count);
   return or_code(me, [&] {
-    const layout to(me, "dest_", dest, static_cast<size_t>(count), desc);
+    const layout to(me, argument_names{"dest", "count", "desc"}, dest, static_cast<size_t>(count), desc);
     if (!to.valid()) return +CCS_FAILURE;
     if (to.size() > bytes) return refuse(me, "the data has %zu bytes, but bytes = %zu", to.size(), bytes);
     if (src == nullptr && to.size() > 0) return refuse(me, "src is NULL");

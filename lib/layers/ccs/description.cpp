@@ -71,21 +71,21 @@ bool is_builtin(CCS_datadesc_t desc, size_t& bytes) {
   }
 }
 
-layout::layout(const char* function, const char* what, const void* buffer, size_t count, CCS_datadesc_t desc)
+layout::layout(const char* function, const argument_names& names, const void* buffer, size_t count, CCS_datadesc_t desc)
     : base_(reinterpret_cast<uintptr_t>(buffer)), count_(count) {
-  valid_ = fill(function, what, count, desc);
+  valid_ = fill(function, names, count, desc);
 }
 
-bool layout::fill(const char* function, const char* what, size_t count, CCS_datadesc_t desc) {
+bool layout::fill(const char* function, const argument_names& names, size_t count, CCS_datadesc_t desc) {
   size_t bytes = 0;
   if (LCI_LIKELY(is_builtin(desc, bytes))) {
     size_t size = 0;
     if (__builtin_mul_overflow(count, bytes, &size) || size > PTRDIFF_MAX) {
-      (void)refuse(function, "%scount = %zu elements of %zu bytes, which no memory can hold", what, count, bytes);
+      (void)refuse(function, "%s = %zu elements of %zu bytes, which no memory can hold", names.count, count, bytes);
       return false;
     }
     if (LCI_UNLIKELY(base_ == 0 && size > 0)) {
-      (void)refuse(function, "%sbuf is NULL, but %scount = %zu: give an address, or no data", what, what, count);
+      (void)refuse(function, "%s is NULL, but %s = %zu: give an address, or no data", names.buffer, names.count, count);
       return false;
     }
     whole_ = make_run(0, size);
@@ -93,7 +93,7 @@ bool layout::fill(const char* function, const char* what, size_t count, CCS_data
   }
   description* const d = description_of(desc);
   if (d == nullptr) {
-    (void)refuse(function, "%sdatadesc = 0x%llx is no description of data, or was freed", what,
+    (void)refuse(function, "%s = 0x%llx is no description of data, or was freed", names.description,
                  static_cast<unsigned long long>(desc));
     return false;
   }
@@ -101,7 +101,7 @@ bool layout::fill(const char* function, const char* what, size_t count, CCS_data
   intptr_t last = 0;
   if (__builtin_mul_overflow(count, d->about.bytes.size, &size) || size > PTRDIFF_MAX ||
       __builtin_mul_overflow(static_cast<intptr_t>(count), d->about.extent(), &last)) {
-    (void)refuse(function, "%scount = %zu elements of %zu bytes, which no memory can hold", what, count,
+    (void)refuse(function, "%s = %zu elements of %zu bytes, which no memory can hold", names.count, count,
                  d->about.bytes.size);
     return false;
   }
@@ -113,9 +113,9 @@ bool layout::fill(const char* function, const char* what, size_t count, CCS_data
     const intptr_t lowest = span_of(whole_).begin;
     if (lowest < lowest_address) {
       (void)refuse(function,
-                   "%sbuf is NULL, but the data of %sdatadesc begins %td bytes after it: give an address, or absolute "
+                   "%s is NULL, but the data of %s begins %td bytes after it: give an address, or absolute "
                    "displacements",
-                   what, what, lowest);
+                   names.buffer, names.description, lowest);
       return false;
     }
   }

@@ -51,13 +51,21 @@ class description {
   std::atomic<size_t> users_{1};
 };
 
+/// What a function calls the arguments that a layout is made from, for its lines about misuse.
+struct argument_names {
+  const char *buffer, *count, *description;
+};
+inline constexpr argument_names only_side{"buf", "count", "datadesc"};
+inline constexpr argument_names source_side{"src_buf", "src_count", "src_datadesc"};
+inline constexpr argument_names dest_side{"dest_buf", "dest_count", "dest_datadesc"};
+
 /// A buffer, a count and a description: the data that a call reads or writes. A value that holds a reference to the
 /// description.
 class layout {
  public:
   layout() = default;
-  /// Prints a line for misuse; then valid() is false. `what`: prefix of the arguments' names, e.g. "src_".
-  layout(const char* function, const char* what, const void* buffer, size_t count, CCS_datadesc_t desc);
+  /// Prints a line for misuse; then valid() is false. Keeps no reference to the names.
+  layout(const char* function, const argument_names& names, const void* buffer, size_t count, CCS_datadesc_t desc);
   layout(layout&& o) noexcept { swap(o); }
   layout& operator=(layout&& o) noexcept {
     swap(o);
@@ -83,7 +91,7 @@ class layout {
 
  private:
   void swap(layout& o) noexcept;
-  bool fill(const char* function, const char* what, size_t count, CCS_datadesc_t desc);
+  bool fill(const char* function, const argument_names& names, size_t count, CCS_datadesc_t desc);
 
   uintptr_t base_ = 0;
   size_t count_ = 0;

@@ -24,7 +24,11 @@ void call_now(CCS_callback_t callback, void* arg, int status) {
   const running_mark mark;
   const unsigned locks = tls.locks, sections = tls.sections;
   tls.callback_status = status;
-  or_fail("a callback", [=] { callback(arg); });
+  try {
+    callback(arg);
+  } catch (...) {
+    fail("a callback", "it has thrown an exception, which no caller can catch: %s", text_of_exception());
+  }
   tls.callback_status = CCS_SUCCESS;
   if (LCI_UNLIKELY(tls.locks != locks || tls.sections != sections))
     fail("a callback", "it has returned with a lock held or in a no-interrupt section: end both where they begin");

@@ -18,7 +18,8 @@ void answer(process& p, int node, const wire::large_answer& a) { p.answer(p.bulk
 /// Where the data of a large message goes to, as its header handler has said.
 void accept(process& p, large_message& m, const large_target& target) noexcept {
   const char* const me = "a handler of large messages";
-  layout to = insist(me, [&] { return layout(me, "dest_", target.dest, target.count, target.desc); });
+  constexpr argument_names names{"dest", "dest_count", "dest_desc"};
+  layout to = insist(me, [&] { return layout(me, names, target.dest, target.count, target.desc); });
   if (!to.valid() || to.size() != m.size)
     fail(me, "handler %u of context %u gives memory for %zu bytes, but the message of node %d has %llu", m.handler,
          m.context, to.size(), m.source, static_cast<unsigned long long>(m.size));
@@ -46,8 +47,13 @@ void offer(process& p, std::unique_ptr<large_message> m) noexcept {
     const running_mark mark;
     tls.token = &token;
     const auto n = static_cast<unsigned>(m->args.size());
-    result = or_fail("a handler of large messages",
-                     [&] { return call_large_handler(*h, &token, m->size, target, n, m->args.data()); });
+    try {
+      result = call_large_handler(*h, &token, m->size, target, n, m->args.data());
+    } catch (...) {
+      fail("a handler of large messages",
+           "handler %u of context %u has thrown an exception, which no caller can catch: %s", m->handler, m->context,
+           text_of_exception());
+    }
     tls.token = nullptr;
     if (tls.busy != 1)
       fail("a handler",
@@ -125,7 +131,7 @@ int CCS_amlarge(CCS_context_t context, CCS_node_t node, void* buf, size_t count,
   return or_code(me, [&] {
     process* const p = current(me);
     if (p == nullptr || !is_context(*p, me, context) || !is_node(*p, me, node)) return +CCS_FAILURE;
-    layout data(me, "", buf, count, datadesc);
+    layout data(me, only_side, buf, count, datadesc);
     if (!data.valid()) return +CCS_FAILURE;
     const size_t n = num_args * sizeof *args.words;
     wire::large_head head{0, data.size()};

@@ -113,7 +113,7 @@ int send_message(process& p, const char* function, wire::address to, CCS_node_t 
       return CCS_SUCCESS;
     }
   }
-  const layout where(function, "", data.buf, data.count, data.datadesc);
+  const layout where(function, only_side, data.buf, data.count, data.datadesc);
   if (!where.valid()) return CCS_FAILURE;
   if (where.size() > CCS_MAX_AM_LENGTH)
     return refuse(function, "%zu bytes of data, but a message has at most %d: use CCS_amlarge(), or CCS_put()",
@@ -150,6 +150,13 @@ const char* kind_of(wire::purpose what) { return what == wire::purpose::large ? 
        to.handler, to.context);
 }
 
+/// To be called while the exception is being handled.
+[[noreturn, gnu::cold, gnu::noinline]] void fail_by_throwing(lci::tag_t tag) {
+  const wire::address to = wire::unpack(tag);
+  fail("a handler", "handler %u of context %u has thrown an exception, which no caller can catch: %s", to.handler,
+       to.context, text_of_exception());
+}
+
 /// Calls the handler of a message with the words at `args`.
 LCI_ALWAYS_INLINE inline void run(int source, lci::tag_t tag, const handler& h, caller call, const std::byte* args,
                                   std::byte* buffer, unsigned length) {
@@ -159,7 +166,7 @@ LCI_ALWAYS_INLINE inline void run(int source, lci::tag_t tag, const handler& h, 
   try {
     call(h.function, &token, buffer, length, args);
   } catch (...) {
-    fail_by_exception("a handler");
+    fail_by_throwing(token.tag);
   }
   tls.token = nullptr;
   if (LCI_UNLIKELY(tls.busy != 1)) fail_unbalanced(token.tag);

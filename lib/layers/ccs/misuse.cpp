@@ -40,7 +40,17 @@ void fail_by_exception(const char* function) noexcept {
   } catch (const std::exception& e) {
     fail(function, "%s", e.what());
   } catch (...) {
-    fail(function, "an exception of an unknown class left a handler or callback");
+    fail(function, "an exception of an unknown class");
+  }
+}
+
+const char* text_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "it is not derived from std::exception";
   }
 }
 

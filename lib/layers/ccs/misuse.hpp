@@ -22,6 +22,9 @@ namespace ccs {
 /// Ends the job for the exception that is being handled.
 [[noreturn, gnu::cold, gnu::noinline]] void fail_by_exception(const char* function) noexcept;
 
+/// The text of the exception that is being handled. Valid while it is.
+const char* text_of_exception() noexcept;
+
 /// Calls f() and returns its result; for actions whose failure can't be reported to a caller. If f() throws because
 /// there is no memory, calls it again, up to lci::memory_tries times in all; a call that throws must have had no
 /// effect. Ends the job if the last call throws as well, or if f() throws anything else.

@@ -185,8 +185,8 @@ int CCS_put(CCS_node_t node, void* src_buf, size_t src_count, CCS_datadesc_t src
     if (LCI_LIKELY(copy_at_once(me, true, node, {src_buf, src_count, src_datadesc},
                                 {dest_buf, dest_count, dest_datadesc}, callback, callback_arg)))
       return +CCS_SUCCESS;
-    return move(me, true, node, layout(me, "src_", src_buf, src_count, src_datadesc),
-                layout(me, "dest_", dest_buf, dest_count, dest_datadesc), callback, callback_arg);
+    return move(me, true, node, layout(me, source_side, src_buf, src_count, src_datadesc),
+                layout(me, dest_side, dest_buf, dest_count, dest_datadesc), callback, callback_arg);
   });
 }
 
@@ -197,8 +197,8 @@ int CCS_get(CCS_node_t node, void* src_buf, size_t src_count, CCS_datadesc_t src
     if (LCI_LIKELY(copy_at_once(me, false, node, {dest_buf, dest_count, dest_datadesc},
                                 {src_buf, src_count, src_datadesc}, callback, callback_arg)))
       return +CCS_SUCCESS;
-    return move(me, false, node, layout(me, "dest_", dest_buf, dest_count, dest_datadesc),
-                layout(me, "src_", src_buf, src_count, src_datadesc), callback, callback_arg);
+    return move(me, false, node, layout(me, dest_side, dest_buf, dest_count, dest_datadesc),
+                layout(me, source_side, src_buf, src_count, src_datadesc), callback, callback_arg);
   });
 }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,6 +39,11 @@ CCS_datadesc_t made() {
 CCS_lock_t lock = CCS_LOCK_INITIALIZER;
 void keeps_a_lock(CCS_token_t, void*, unsigned) { CCS_lock(&lock); }
 void stays_in_a_section(void*) { CCS_nointerrupt_begin(); }
+void throws(CCS_token_t, void*, unsigned) { throw std::runtime_error("too hot"); }
+int throws_for_large(CCS_token_t, size_t, void**, size_t*, CCS_datadesc_t*, CCS_callback_t*, void**, unsigned, ...) {
+  throw std::runtime_error("too large");
+}
+void throws_a_number(void*) { throw 7; }
 /// Delays its message for longer than CCS_finalize() waits in silence, then refuses it.
 int delays_for_long(CCS_token_t, size_t, void**, size_t*, CCS_datadesc_t*, CCS_callback_t*, void**, unsigned, ...) {
   static const auto begun = std::chrono::steady_clock::now();
@@ -103,6 +109,13 @@ const std::map<std::string, std::function<int()>> cases = {
        return CCS_pack(bytes, bytes, 1, d, 7);
      }},
     {"pack from null", [] { return CCS_pack(bytes, nullptr, 1, made(), 8); }},
+    {"pack of a freed description",
+     [] {
+       CCS_datadesc_t d = made();
+       const CCS_datadesc_t copy = d;
+       CCS_datadesc_free(&d);
+       return CCS_pack(bytes, bytes, 1, copy, 8);
+     }},
     {"unpack to null", [] { return CCS_unpack(nullptr, bytes, 1, made(), 8); }},
     {"broadcast null", [] { return CCS_bcast(nullptr, 1, made(), 0); }},
     {"message of null", [] { return CCS_amrequest(context, 0, nullptr, 1, made(), 0, 0); }},
@@ -166,6 +179,22 @@ const std::map<std::string, std::function<int()>> cases = {
        poll_forever();
        return 0;
      }},
+    {"handler throws",
+     [] {
+       CCS_register_handler(context, 0, throws);
+       CCS_amrequest(context, 0, nullptr, 0, CCS_DATA_NULL, 0, 0);
+       poll_forever();
+       return 0;
+     }},
+    {"handler of large messages throws",
+     [] {
+       CCS_register_large_handler(context, 5, throws_for_large);
+       CCS_amlarge(context, 0, bytes, 24, CCS_DATA8, 5, nullptr, nullptr, 0);
+       poll_forever();
+       return 0;
+     }},
+    {"callback throws",
+     [] { return CCS_put(0, nullptr, 0, CCS_DATA_NULL, nullptr, 0, CCS_DATA_NULL, throws_a_number, nullptr); }},
     {"callback stays in a section",
      [] { return CCS_put(0, nullptr, 0, CCS_DATA_NULL, nullptr, 0, CCS_DATA_NULL, stays_in_a_section, nullptr); }},
     {"lock twice",
