@@ -85,7 +85,7 @@ TEST_CASE("a post to a stream that fails for lack of memory uses no sequence num
       }
 }
 
-TEST_CASE("an operation whose message can be neither sent nor queued ends as no_memory") {
+TEST_CASE("an operation whose message can be neither sent nor queued is kept for later, or ends as no_memory") {
   std::vector<char> memory(20'000), here(memory.size());
   const auto post_any = [&](int kind, small_job& job, lci::comp_t sync, lci::rcomp_t rcomp, lci::stream_t stream,
                             const lci::rmr_t& rmr) -> lci::status_t {
@@ -148,7 +148,8 @@ TEST_CASE("an operation whose message can be neither sent nor queued ends as no_
       lci::deregister_rcomp_x(rcomp).runtime(job[1])();
       lci::free_comp_x(&counter).runtime(job[1])();
     }
-    CHECK(lost > 0);
+    const bool is_request = kind == 1 || kind >= 3;  // small enough for the reserve of the backlog
+    CHECK((lost > 0) == !is_request);
   }
 }
 

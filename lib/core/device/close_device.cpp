@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -160,6 +161,11 @@ class lost_messages {
   size_t n_ = 0;
 };
 
+/// Drops the library's own messages for which there was no memory, and which were not sent since.
+void drop_kept(device& d) {
+  d.backlog.drain_reserve([](int, const std::byte*, size_t) { return true; });
+}
+
 LCI_COLD void end_unanswered(device& d, first_exception& thrown) {
   log_warning("free_device: peers have not answered within " + std::to_string(d.attr.close_timeout) +
               " s (LCI_ATTR_CLOSE_TIMEOUT); what waits for them ends as `cancelled`. Peers make progress on a "
@@ -170,6 +176,7 @@ LCI_COLD void end_unanswered(device& d, first_exception& thrown) {
     thrown.from([&] { end_unsent(d, item, failure::cancelled); });
     return true;
   });
+  drop_kept(d);
   d.rt.operations.enter_each(&d, [&](operation_table::visit v) {
     if (v.op->gate.close()) v.op->fail_as(failure::cancelled);
     thrown.from([&] { leave_gate(d, v.op); });
@@ -223,6 +230,7 @@ void close_device(device& d, first_exception& thrown) {
   drain(d, thrown, true);
   lost_messages lost;
   d.backlog.drain([&](const backlog::item& item) { return lost.add(item), true; });
+  drop_kept(d);
   for (const outgoing_stream::held_message& message : d.rt.streams.take_held(d)) lost.add(message.item);
 }
 

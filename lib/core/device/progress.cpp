@@ -87,6 +87,7 @@ bool device::do_deferred_work(bool by_program) {
       const tracer::scope of_no_post;
       return submit(*this, item);
     });
+    happened |= send_kept(*this);
   }
   if (LCI_UNLIKELY(deadlines.left() <= 0)) happened |= end_overdue(*this);
   if (LCI_UNLIKELY(flow.has_waiting())) happened |= flow.send_waiting();

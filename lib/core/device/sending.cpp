@@ -84,42 +84,47 @@ bool submit_network_op(device& d, backlog::item& item) {
   return true;
 }
 
+/// Sends a message from a copy, by injection or through a packet. `completes`: as of send_packet().
+errorcode_t send_copy(device& d, int peer, const std::byte* message, size_t size, operation* completes) {
+  network::net_op op;
+  op.peer = peer;
+  op.urgent = completes == nullptr;
+  op.n_segments = 1;
+  op.segments[0] = {const_cast<std::byte*>(message), size, 0};
+  // Posts make messages larger than a packet only where they can be injected.
+  const bool can_inject = completes == nullptr || d.limits.sends_land_at_once;
+  const bool needs_inject = size > sizeof(wire::header) + d.packet_pool.p_impl->payload_size();
+  if (can_inject && (needs_inject || size <= d.limits.max_inject)) {
+    op.inject = true;
+    const errorcode_t result = post_to_network(d, op);
+    if (error_t(result).is_done() && completes != nullptr) end_piece(d, completes);
+    return result;
+  }
+  packet* p = d.supply.reserved();
+  if (p == nullptr) return errorcode_t::retry_nopacket;
+  LCI_ASSERT(size <= sizeof(wire::header) + p->pool->payload_size());
+  std::memcpy(&p->head, message, size);
+  const errorcode_t result = send_packet(d, peer, p, size - sizeof(wire::header), completes);
+  if (!error_t(result).is_done()) p->pool->put(p);
+  return result;
+}
+
 bool submit_message(device& d, backlog::item& item) {
   if (operation* const op = item.completes; LCI_UNLIKELY(op != nullptr && op->named) && ticket_of(op).stop()) {
     op->fail_as(failure::cancelled);
     end_piece(d, op);
     return true;
   }
-  network::net_op op;
-  op.peer = item.peer;
-  op.urgent = item.completes == nullptr;
-  op.n_segments = 1;
-  op.segments[0] = {item.message.data(), item.message.size(), 0};
-  errorcode_t result;
-  // Posts make messages larger than a packet only where they can be injected.
-  const bool can_inject = item.completes == nullptr || d.limits.sends_land_at_once;
-  const bool needs_inject = item.message.size() > sizeof(wire::header) + d.packet_pool.p_impl->payload_size();
-  if (can_inject && (needs_inject || item.message.size() <= d.limits.max_inject)) {
-    op.inject = true;
-    result = post_to_network(d, op);
-    if (error_t(result).is_done() && item.completes != nullptr) end_piece(d, item.completes);
-  } else {
-    packet* p = d.supply.reserved();
-    if (p == nullptr) return false;
-    LCI_ASSERT(item.message.size() <= sizeof(wire::header) + p->pool->payload_size());
-    std::memcpy(&p->head, item.message.data(), item.message.size());
-    result = send_packet(d, item.peer, p, item.message.size() - sizeof(wire::header), item.completes);
-    if (!error_t(result).is_done()) p->pool->put(p);
-  }
+  const errorcode_t result = send_copy(d, item.peer, item.message.data(), item.message.size(), item.completes);
   // Of a message of the library's own: the network reports why the peer can't be reached, which ends what waits for it.
   if (result == errorcode_t::fatal && item.completes != nullptr) d.on_operation_failure(item.completes, item.peer);
   return !error_t(result).is_retry();
 }
 
-LCI_COLD void log_out_of_memory(int peer) {
+LCI_COLD void log_out_of_memory(int peer, const char* consequence) {
   try {
-    log_warning("out of memory: a message of the library to rank " + std::to_string(peer) +
-                " can't be kept, and is lost");
+    log_warning("out of memory: a message of the library to rank " + std::to_string(peer) + " can't be kept, and " +
+                consequence);
   } catch (const std::bad_alloc&) {
     // The text needs memory, too.
   }
@@ -162,7 +167,7 @@ void enqueue(device& d, backlog::item item) {
       if ((!keeps_its_turn(item) || !d.backlog.holds_back(item.peer)) && submit(d, item)) return;
     }
   }
-  log_out_of_memory(item.peer);
+  log_out_of_memory(item.peer, "is lost");
   end_unsent(d, item, failure::no_memory);
 }
 
@@ -195,11 +200,18 @@ void end_unsent(device& d, backlog::item& item, failure how) {
   }
 }
 
+bool send_kept(device& d) {
+  return d.backlog.drain_reserve([&d](int peer, const std::byte* message, size_t size) {
+    return !error_t(send_copy(d, peer, message, size, nullptr)).is_retry();
+  });
+}
+
 void end_queued(device& d, int peer, std::exception_ptr& thrown) {
   try {
     // An operation that ends may queue an answer, so repeat.
     while (d.backlog.drain([&](backlog::item& item) { return item.peer == peer && submit(d, item); })) {
     }
+    (void)send_kept(d);
   } catch (...) {
     if (thrown == nullptr) thrown = std::current_exception();
   }
@@ -225,7 +237,7 @@ bool try_inject(device& d, int peer, const void* message, size_t size) {
 bool send_or_queue(device& d, int peer, const void* message, size_t size) {
   if (LCI_LIKELY(!d.backlog.holds_back(peer) && size <= d.limits.max_inject && try_inject(d, peer, message, size)))
     return true;
-  for (int n = 0; n < memory_tries; ++n) {
+  for (int n = 0;; ++n) {
     if (n > 0) await_memory();
     try {
       backlog::item item;
@@ -237,9 +249,15 @@ bool send_or_queue(device& d, int peer, const void* message, size_t size) {
     } catch (const std::bad_alloc&) {
       // Out of order rather than not at all: the library's own messages have no order.
       if (size <= d.limits.max_inject && try_inject(d, peer, message, size)) return true;
+      if (d.backlog.keep(peer, message, size)) return true;
     }
+    // The reserve is full. The peer waits for this message, so it must not be lost, unless the device is being freed.
+    (void)send_kept(d);
+    if (n + 1 < memory_tries) continue;
+    if (n + 1 == memory_tries) log_out_of_memory(peer, "waits until there is memory again");
+    if (d.lifetime.closing()) break;
   }
-  log_out_of_memory(peer);
+  log_out_of_memory(peer, "is lost");
   return false;
 }
 

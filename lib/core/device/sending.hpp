@@ -38,13 +38,16 @@ void enqueue(device& d, backlog::item item);
 void submit_or_enqueue(device& d, backlog::item item);
 /// Ends the operation of an item that will not be sent.
 LCI_COLD void end_unsent(device& d, backlog::item& item, failure how);
+/// Sends what the backlog's reserve keeps. False: nothing could be sent.
+bool send_kept(device& d);
 /// Ends the requests in the backlog to a peer that has failed or ended. `thrown`: the first exception of a handler.
 LCI_COLD void end_queued(device& d, int peer, std::exception_ptr& thrown);
 
 // --- the library's own messages ---
 
-/// Injects, but a message that can't be sent now is queued in the backlog.
-/// False: for a while it could be neither sent nor queued (no memory), and it is lost.
+/// Injects, but a message that can't be sent now is queued in the backlog, or kept in its reserve without memory. Waits
+/// for memory if the reserve is full, too. False: the device is being freed, there was no memory for a while, and the
+/// message is lost.
 bool send_or_queue(device& d, int peer, const void* message, size_t size);
 template <class Message>
 bool send_or_queue(device& d, int peer, const Message& m) {

@@ -16,6 +16,7 @@
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/operation/dependent.hpp"
+#include "lib/core/operation/message_reserve.hpp"
 #include "lib/core/operation/operation.hpp"
 #include "network/fabric.hpp"
 
@@ -23,7 +24,7 @@ namespace lci::core {
 
 /// FIFO queues of requests, one per peer, that progress submits again. Thread-safe, by a lock. Nearly always empty:
 /// a counter spares the progress engine the lock then. A peer that accepts nothing costs one attempt per round,
-/// however many requests wait for it.
+/// however many requests wait for it. A reserve keeps messages of the library for which there is no memory.
 class backlog {
  public:
   struct item {
@@ -58,14 +59,30 @@ class backlog {
   void push(item&& i) {
     {
       std::lock_guard guard(lock_);
-      queue& to = queues_[i.peer];
+      const auto to = queues_.try_emplace(i.peer).first;
       const size_t bytes = i.message.size();
-      to.items.push_back(std::move(i));
-      to.bytes += bytes;
-      count_.fetch_add(1, std::memory_order_release);
-      flags_.fetch_or(bit_, std::memory_order_release);
+      try {
+        to->second.items.push_back(std::move(i));
+      } catch (...) {
+        if (to->second.items.empty()) queues_.erase(to);  // nothing waits for this peer
+        throw;
+      }
+      to->second.bytes += bytes;
+      count_up();
     }
     if (on_push != nullptr) on_push(on_push_argument);
+  }
+
+  /// Keeps a message of the library without memory, beside the queues. False: it is too large, or the reserve is full.
+  LCI_COLD bool keep(int peer, const void* message, size_t size) {
+    {
+      std::lock_guard guard(lock_);
+      if (!reserve_.keep(peer, message, size)) return false;
+      n_kept_.fetch_add(1, std::memory_order_relaxed);
+      count_up();
+    }
+    if (on_push != nullptr) on_push(on_push_argument);
+    return true;
   }
 
   /// Bytes of the messages queued for `peer`.
@@ -76,8 +93,8 @@ class backlog {
     return at == queues_.end() ? 0 : at->second.bytes;
   }
 
-  /// Called after each push(), unless null: wakes threads that sleep while there is nothing to submit. Set it
-  /// before the first push().
+  /// Called after each push() and keep(), unless null: wakes threads that sleep while there is nothing to submit. Set
+  /// it before the first push().
   void (*on_push)(void* argument) = nullptr;
   void* on_push_argument = nullptr;
 
@@ -116,6 +133,20 @@ class backlog {
     return any;
   }
 
+  /// Calls `send(peer, bytes, size)` for the messages of the reserve, and removes those for which it returns true.
+  /// Returns whether any was removed. It allocates nothing, and must not throw.
+  template <class F>
+  bool drain_reserve(F send) {
+    if (LCI_LIKELY(n_kept_.load(std::memory_order_relaxed) == 0) || !draining_.try_lock()) return false;
+    std::lock_guard one(draining_, std::adopt_lock);
+    const size_t gone = reserve_.drain(send);
+    if (gone == 0) return false;
+    std::lock_guard guard(lock_);
+    n_kept_.fetch_sub(gone, std::memory_order_relaxed);
+    count_down(gone);
+    return true;
+  }
+
  private:
   LCI_COLD bool has(int peer) {
     std::lock_guard guard(lock_);
@@ -127,11 +158,11 @@ class backlog {
     const size_t bytes = i.message.size();
     try {
       if (submit(i)) {
-        count_down(peer, bytes);
+        remove_first(peer, bytes);
         return true;
       }
     } catch (...) {
-      count_down(peer, bytes);
+      remove_first(peer, bytes);
       throw;
     }
     std::lock_guard guard(lock_);
@@ -139,13 +170,22 @@ class backlog {
     return false;
   }
 
-  void count_down(int peer, size_t bytes) {
+  void remove_first(int peer, size_t bytes) {
     std::lock_guard guard(lock_);  // count and flag change together
     const auto at = queues_.find(peer);
     at->second.bytes -= bytes;
     at->second.items.pop_front();
     if (at->second.items.empty()) queues_.erase(at);
-    if (count_.fetch_sub(1, std::memory_order_release) == 1)
+    count_down(1);
+  }
+
+  // Under lock_.
+  void count_up() {
+    count_.fetch_add(1, std::memory_order_release);
+    flags_.fetch_or(bit_, std::memory_order_release);
+  }
+  void count_down(size_t n) {
+    if (count_.fetch_sub(n, std::memory_order_release) == n)
       flags_.fetch_and(static_cast<uint8_t>(~bit_), std::memory_order_release);
   }
 
@@ -166,8 +206,10 @@ class backlog {
     std::deque<item> items;
     size_t bytes = 0;  // of their messages, including the one being submitted
   };
-  std::map<int, queue> queues_;   // by peer; under lock_
-  std::atomic<size_t> count_{0};  // changed under lock_
+  std::map<int, queue> queues_;  // by peer; under lock_
+  message_reserve reserve_;
+  std::atomic<size_t> count_{0};   // with the reserve's; changed under lock_
+  std::atomic<size_t> n_kept_{0};  // in the reserve; changed under lock_
   std::atomic<uint8_t>& flags_;
   const uint8_t bit_;
 };

@@ -22,6 +22,30 @@ namespace lci::core {
 
 // --- the receiver: RTS ---
 
+namespace {
+
+uint64_t key_of(const matching_engine& engine, int peer, const wire::header& head) {
+  return engine.make_key(peer, wire::tag_of(head), static_cast<matching_policy_t>(head.policy));
+}
+
+/// Stores an RTS for a receive that is posted later; if one has been posted meanwhile, sets `match` to it instead.
+/// `engine`: null if this rank does not have it yet. False: there is no memory.
+bool store_rts(device& d, matching_engine* engine, const wire::header& head, const unexpected& content, void*& match) {
+  unexpected* const u = allocate_unexpected(0);
+  if (LCI_UNLIKELY(u == nullptr)) return false;
+  *u = content;
+  d.flow.count(u->peer, u->memory());
+  if (LCI_UNLIKELY(engine == nullptr)) {
+    const early stored = store_early(d, head, u, engine);
+    if (stored != early::allocated) return stored != early::no_memory;
+  }
+  if (LCI_UNLIKELY(!file_unexpected(d, *engine, key_of(*engine, u->peer, head), u, match))) return false;
+  if (match != nullptr) free_unexpected(&d, u);
+  return true;
+}
+
+}  // namespace
+
 bool receive_rts(device& d, int peer, wire::message& m) {
   wire::rts_body body;
   if (!wire::take_body(m, body)) return false;
@@ -29,33 +53,24 @@ bool receive_rts(device& d, int peer, wire::message& m) {
   matching_engine* engine = d.rt.engines.get(m.head.engine);
   if (engine == nullptr) engine = unlisted_engine(d, m.head.engine);
   if (engine == nullptr && !engine_table::is_number(m.head.engine)) return refuse(d, peer, body.operation);
-  const auto refuse_for_lack_of_memory = [&] {
+  const tag_t tag = wire::tag_of(m.head);
+  // This device or the sender's is being freed: a receive that matches the message ends as `cancelled`.
+  const bool late = d.lifetime.closing() || (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.is_closing(peer));
+  // A message that matches a posted receive needs no memory here.
+  void* match = nullptr;
+  if (LCI_LIKELY(engine != nullptr)) match = engine->take(key_of(*engine, peer, m.head), matching_entry_type_t::recv);
+  if (match == nullptr &&
+      LCI_UNLIKELY(!store_rts(d, engine, m.head, {peer, tag, body.size, true, late, d.attr.uid, body}, match))) {
     count_undelivered(d, peer, body.size);
     (void)refuse(d, peer, body.operation, wire::no_memory);
     return true;
-  };
-  unexpected* const u = allocate_unexpected(0);
-  if (LCI_UNLIKELY(u == nullptr)) return refuse_for_lack_of_memory();
-  // This device or the sender's is being freed: a receive that matches the message ends as `cancelled`.
-  const bool late = d.lifetime.closing() || (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.is_closing(peer));
-  *u = {peer, wire::tag_of(m.head), body.size, true, late, d.attr.uid, body};
-  d.flow.count(peer, u->memory());
-  void* match = nullptr;
-  early stored = early::allocated;
-  if (LCI_UNLIKELY(engine == nullptr)) stored = store_early(d, m.head, u, engine);
-  if (LCI_UNLIKELY(stored == early::no_memory)) return refuse_for_lack_of_memory();
-  if (LCI_LIKELY(stored == early::allocated)) {
-    const uint64_t key = engine->make_key(peer, u->tag, static_cast<matching_policy_t>(m.head.policy));
-    if (LCI_UNLIKELY(!file_unexpected(d, *engine, key, u, match))) return refuse_for_lack_of_memory();
   }
   if (LCI_UNLIKELY(late)) {
     (void)refuse(d, peer, body.operation, wire::cancelled);
-    if (match != nullptr) cancel_receive(d, static_cast<operation*>(match), peer, wire::tag_of(m.head));
+    if (match != nullptr) cancel_receive(d, static_cast<operation*>(match), peer, tag);
+    return true;
   }
-  if (match == nullptr) return true;
-  free_unexpected(&d, u);
-  if (LCI_UNLIKELY(late)) return true;
-  start_receive(d, static_cast<operation*>(match), peer, wire::tag_of(m.head), body);
+  if (match != nullptr) start_receive(d, static_cast<operation*>(match), peer, tag, body);
   return true;
 }
 
