@@ -69,12 +69,14 @@ using lane_notice = std::atomic<uint64_t>;
 class connection_area_view {
  public:
   connection_area_view() = default;
-  explicit connection_area_view(std::byte* base) : base_(base) {}
+  /// `capacity` is not read from the header again, which other processes can write to.
+  connection_area_view(std::byte* base, uint32_t capacity) : base_(base), capacity_(capacity) {}
   static size_t size_of(uint32_t capacity) {
     return rows_offset(capacity) + size_t{capacity} * max_devices * sizeof(lane_notice);
   }
 
   bool mapped() const { return base_ != nullptr; }
+  uint32_t capacity() const { return capacity_; }
   connection_area_header& header() const { return *reinterpret_cast<connection_area_header*>(base_); }
   std::atomic<uint64_t>& changes() const { return header().changes; }
 
@@ -101,11 +103,12 @@ class connection_area_view {
     return reinterpret_cast<connection_slot*>(base_ + sizeof(connection_area_header))[index];
   }
   lane_notice& notice(uint32_t slot_index, uint32_t place) const {
-    auto* const rows = reinterpret_cast<lane_notice*>(base_ + rows_offset(header().capacity));
+    auto* const rows = reinterpret_cast<lane_notice*>(base_ + rows_offset(capacity_));
     return rows[size_t{slot_index} * max_devices + place];
   }
 
   std::byte* base_ = nullptr;
+  uint32_t capacity_ = 0;
 };
 
 }  // namespace lci::network::shm

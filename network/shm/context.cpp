@@ -89,7 +89,8 @@ void context::settle(acquaintance how) {
       if (take_address(r, exchange_.read(where_all_are_, r))) watch(r);
     if (!peers_[static_cast<size_t>(rank_)].known.load(std::memory_order_relaxed)) learn(rank_);
   }
-  peers_[static_cast<size_t>(rank_)].mapped.store(segment_->view().base(), std::memory_order_relaxed);
+  peers_[static_cast<size_t>(rank_)].shape = own().shape();
+  peers_[static_cast<size_t>(rank_)].mapped.store(own().base(), std::memory_order_release);  // R10
   size_t neighbour = (static_cast<size_t>(rank_) + 1) % peers_.size();
   const auto is_near = [this](const peer& p) {
     return p.known.load(std::memory_order_relaxed) && p.where.space == mine_.space;
@@ -166,8 +167,8 @@ void context::send_close() {
     peer& p = peers_[r];
     if (static_cast<int>(r) == rank_ || !p.known.load(std::memory_order_acquire)) continue;
     if (has_left(static_cast<int>(r))) continue;
-    if (std::byte* base = p.mapped.load(std::memory_order_acquire))
-      segment_view(base).close_flag_of(rank_).store(1, std::memory_order_release);
+    if (const segment_view its = p.segment(); its.mapped())
+      its.close_flag_of(rank_).store(1, std::memory_order_release);
     else if (p.where.space == mine_.space)
       shm::send_close(p.where, rank_);
   }
@@ -196,15 +197,17 @@ context::place context::open_device() {
 
 segment_view context::segment_of(int rank) {
   peer& p = peers_[static_cast<size_t>(rank)];
-  if (std::byte* base = p.mapped.load(std::memory_order_acquire)) return segment_view(base);
+  if (const segment_view known_already = p.segment(); LCI_LIKELY(known_already.mapped())) return known_already;
   known(rank);
   std::lock_guard guard(mutex_);
   if (p.mapped.load(std::memory_order_relaxed) == nullptr) {
-    p.map = map_segment(p.where, rank);
-    p.mapped.store(p.map.base(), std::memory_order_release);
+    peer_segment its = map_segment(p.where, rank);
+    p.map = std::move(its.map);
+    p.shape = its.shape;
+    p.mapped.store(p.map.base(), std::memory_order_release);  // R10
     watch(rank);
   }
-  return segment_view(p.map.base());
+  return p.segment();
 }
 
 heap_window context::own_heap() {

@@ -38,8 +38,8 @@ class context final : public network::context {
   /// Half of a ring at that rank; 0: its segment is not mapped yet, or it is an external peer.
   size_t half_ring_at(int peer) const {
     if (is_external(peer)) return 0;
-    std::byte* base = peers_[static_cast<size_t>(peer)].mapped.load(std::memory_order_acquire);
-    return base == nullptr ? 0 : segment_view(base).header().data_size / 2;
+    const segment_view its = peers_[static_cast<size_t>(peer)].segment();
+    return its.mapped() ? its.shape().data_size / 2 : 0;
   }
   std::unique_ptr<network::device> create_device(const device_attr_t& attr, size_t eager_size) override;
 
@@ -107,8 +107,8 @@ class context final : public network::context {
   /// Returns whether the peer has closed: it notifies us, or, if it does not know us, marks its own segment.
   bool has_left(int peer) const {
     if (own().close_flag_of(peer).load(std::memory_order_acquire) != 0) return true;
-    std::byte* base = peers_[static_cast<size_t>(peer)].mapped.load(std::memory_order_acquire);
-    return base != nullptr && segment_view(base).close_flag_of(peer).load(std::memory_order_acquire) != 0;
+    const segment_view its = peers_[static_cast<size_t>(peer)].segment();
+    return its.mapped() && its.close_flag_of(peer).load(std::memory_order_acquire) != 0;
   }
 
   /// Messages from that peer arrive: from now on it is monitored.
@@ -126,16 +126,23 @@ class context final : public network::context {
   // Whoever reads the launcher's store sees no bytes that were in the memory of `offered` before.
   static_assert(std::has_unique_object_representations_v<offered>);
   struct peer {
-    address where;                     // constant once known
-    std::atomic<bool> known{false};    // R9: written after `where`
-    std::atomic<bool> watched{false};  // or needs no monitoring
-    std::atomic<std::byte*> mapped{nullptr};
+    address where;                            // constant once known
+    std::atomic<bool> known{false};           // R9: written after `where`
+    std::atomic<bool> watched{false};         // or needs no monitoring
+    std::atomic<std::byte*> mapped{nullptr};  // R10: written after `shape`
+    lane_shape shape;
     mapping map;  // under mutex_
     std::unique_ptr<peer_heap> heap;
     process_watch watch;  // under watch_mutex_
     bool gone = true;     // under watch_mutex_: its end is known, or it is not monitored yet
     std::atomic<bool> failed{false};
     std::atomic<bool> accessed{false};
+
+    /// Not mapped() if this process has not mapped it yet.
+    segment_view segment() const {
+      std::byte* const base = mapped.load(std::memory_order_acquire);  // A10: pairs with R10
+      return base == nullptr ? segment_view() : segment_view(base, shape);
+    }
   };
 
   void send_close();

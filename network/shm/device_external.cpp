@@ -73,7 +73,7 @@ void device::adopt_external_lanes() {
 
 void device::adopt_announced(int peer, slot_number here) {
   const uint32_t lane = context_.external_peers()->connection_area().announced_lane(here, place_.entry);
-  if (lane == 0 || lane > context_.own().header().n_lanes) return;  // not trusted
+  if (lane == 0 || lane > context_.own().shape().n_lanes) return;  // not trusted
   if (external_lane_of(peer) == nullptr) adopt_external_lane(peer, lane - 1);
 }
 
@@ -114,7 +114,7 @@ bool device::close_external_lane(const external_peers::ending& e) {
   }
   context_.external_peers()->make_room_for_lane();  // before seal(), which gives the lane once
   const uint32_t lane = context_.external_peers()->connection_area().seal(e.here, place_.entry);
-  if (lane == 0 || lane > context_.own().header().n_lanes) return true;
+  if (lane == 0 || lane > context_.own().shape().n_lanes) return true;
   if (e.how == departure::died)
     close_end(context_.own(), lane - 1, lane_header::sender);
   else

@@ -143,10 +143,14 @@ void device::adopt_listed() {
   const uint32_t before = n_in_lanes_.load(std::memory_order_relaxed);
   for (auto n = static_cast<uint32_t>(owned_in_.size()); n < announced; ++n) {
     const uint32_t lane = directory[n].load(std::memory_order_acquire);
-    if (lane == 0 || lane > context_.own().header().n_lanes) break;  // not trusted
+    if (lane == 0 || lane > context_.own().shape().n_lanes) break;  // not trusted
     owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1, context_.rank(), context_.writes_lines(),
                                                   context_.pauses_long()));
-    context_.hear_of(owned_in_.back()->source());
+    in_lane& made = *owned_in_.back();
+    if (made.source() >= 0 && made.source() < context_.n_ids())
+      context_.hear_of(made.source());
+    else
+      made.end();  // not trusted either: the core has no such peer
   }
   if (owned_in_.size() == before) return;
   // A new array each time, as pollers may still read the old one.

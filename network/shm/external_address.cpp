@@ -3,11 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bit>
+#include <atomic>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
@@ -69,17 +71,15 @@ mapping map_file(const external_address& a, const file_name& name) {
   return mapping(fd, name.size, "LCI_ATTR_SHM_SEGMENT_SIZE of that process");
 }
 
-bool is_sound(const mapping& m, const segment_header& h) {
-  return m.size() > lanes_offset() && h.magic == segment_magic && std::has_single_bit(h.n_slots) &&
-         std::has_single_bit(h.data_size) && h.n_slots >= 32 && h.n_slots <= 1u << 21 && h.data_size <= 1u << 30 &&
-         h.lane_stride >= sizeof(lane_header) + h.n_slots * slot_size + h.data_size &&
-         h.lane_stride <= uint64_t{1} << 32 && h.lane_stride % 4096 == 0 &&
-         h.n_lanes <= (m.size() - lanes_offset()) / h.lane_stride;
-}
-
-bool is_sound(const mapping& m, const connection_area_header& h) {
-  return m.size() > sizeof(connection_area_header) && h.magic == connection_area_magic && h.capacity <= max_ranks &&
-         m.size() >= connection_area_view::size_of(h.capacity);
+/// Reads the capacity of a connection area once. Empty if it is not a sound one.
+std::optional<uint32_t> read_capacity(const mapping& m) {
+  if (m.size() <= sizeof(connection_area_header)) return std::nullopt;
+  connection_area_header& h = connection_area_view(m.base(), 0).header();
+  const uint32_t capacity = std::atomic_ref(h.capacity).load(std::memory_order_relaxed);
+  if (std::atomic_ref(h.magic).load(std::memory_order_relaxed) != connection_area_magic || capacity > max_ranks ||
+      m.size() < connection_area_view::size_of(capacity))
+    return std::nullopt;
+  return capacity;
 }
 
 }  // namespace
@@ -96,11 +96,12 @@ external_memory map_external(const external_address& a) {
   // open_file_of() opens only a file of exactly this size, so the whole mapping is backed.
   if (a.connection_area.size < sizeof(connection_area_header) || a.where.segment.size < lanes_offset())
     throw resource_error("shm: that address does not refer to memory of LCI");
-  external_memory m{map_file(a, a.where.segment), map_file(a, a.connection_area)};
-  if (!is_sound(m.segment, segment_view(m.segment.base()).header()) ||
-      !is_sound(m.connection_area, connection_area_view(m.connection_area.base()).header()))
+  mapping segment = map_file(a, a.where.segment), area = map_file(a, a.connection_area);
+  const std::optional<lane_shape> shape = read_shape(segment);
+  const std::optional<uint32_t> capacity = read_capacity(area);
+  if (!shape || shape->n_slots < 32 || !capacity)
     throw resource_error("shm: that address does not refer to memory of this version of LCI");
-  return m;
+  return {{std::move(segment), *shape}, std::move(area), *capacity};
 }
 
 }  // namespace lci::network::shm

@@ -17,8 +17,10 @@ inline bool is_same(const external_address& a, const external_address& b) { retu
 
 /// The mapped memory of an external peer.
 struct external_memory {
-  mapping segment;
-  mapping connection_area;
+  peer_segment segment;
+  mapping area_map;
+  uint32_t capacity = 0;  // of the connection area, as it was validated
+  connection_area_view connection_area() const { return {area_map.base(), capacity}; }
 };
 /// Maps it and validates it. Throws as throw_gone() does, or resource_error if it can't be mapped or is invalid.
 external_memory map_external(const external_address& a);

@@ -95,7 +95,7 @@ int external_peers::slot_for(const external_address& where, external_memory memo
 }
 
 refusal external_peers::fault_of(const external_address& where, const external_memory& memory) const {
-  if (segment_view(memory.segment.base()).header().data_size < room_needed_) return refusal::ring_too_small;
+  if (memory.segment.shape.data_size < room_needed_) return refusal::ring_too_small;
   if (context_.attach_works() && !can_attach(where.where)) return refusal::no_attach;
   return refusal::none;
 }
@@ -120,7 +120,7 @@ int external_peers::connect(const std::string& text) {
 }
 
 void external_peers::try_to_request(external_peer& p) {
-  const connection_area_view there(p.memory.connection_area.base());
+  const connection_area_view there = p.memory.connection_area();
   const int me = getpid();
   for (connection_request& request : there.header().requests) {
     uint64_t free = request.state.load(std::memory_order_relaxed);
@@ -133,7 +133,7 @@ void external_peers::try_to_request(external_peer& p) {
     p.request = &request;
     request.state.store(connection_request::pack(connection_request::waiting, me),
                         std::memory_order_release);  // R3: A3
-    wake_devices(segment_view(p.memory.segment.base()), there);
+    wake_devices(p.memory.segment.view(), there);
     return;
   }
 }
@@ -149,8 +149,7 @@ void external_peers::read_answer(int peer, external_peer& p) {
       const refusal why = request.why;
       request.state.store(connection_request::pack(connection_request::empty, 0), std::memory_order_release);
       p.request = nullptr;
-      if (said == connection_request::accepted &&
-          there.slot < connection_area_view(p.memory.connection_area.base()).header().capacity) {
+      if (said == connection_request::accepted && there.slot < p.memory.capacity) {
         p.there = there;
         return complete(peer, p);
       }
@@ -200,8 +199,7 @@ refusal external_peers::accept(const external_address& from, slot_number there, 
   } catch (const std::runtime_error&) {
     return refusal::unreachable;
   }
-  if (there.connection == 0 || there.slot >= connection_area_view(memory.connection_area.base()).header().capacity)
-    return refusal::unreachable;
+  if (there.connection == 0 || there.slot >= memory.capacity) return refusal::unreachable;
   if (const refusal fault = fault_of(from, memory); fault != refusal::none) return fault;
   const int peer = slot_for(from, std::move(memory));
   if (peer < 0) return refusal::full;
@@ -227,7 +225,7 @@ void external_peers::answer(connection_request& request, int pid) {
   const int peer = book_.first() + static_cast<int>(here.slot);
   external_peer& p = at(peer);
   if (heard)
-    wake_devices(segment_view(p.memory.segment.base()), connection_area_view(p.memory.connection_area.base()));
+    wake_devices(p.memory.segment.view(), p.memory.connection_area());
   else
     begin_end(peer, p, departure::left);  // the requester has withdrawn meanwhile
 }
@@ -253,14 +251,14 @@ bool external_peers::find_route(int peer, route& r) {
   std::lock_guard guard(mutex_);
   external_peer& p = at(peer);
   if (p.now.load(std::memory_order_relaxed) != phase::connected) return false;
-  r = {segment_view(p.memory.segment.base()), connection_area_view(p.memory.connection_area.base()), p.there};
+  r = {p.memory.segment.view(), p.memory.connection_area(), p.there};
   return true;
 }
 
 // --- disconnecting ---
 
 void external_peers::part(external_peer& p) {
-  const connection_area_view there(p.memory.connection_area.base());
+  const connection_area_view there = p.memory.connection_area();
   if (p.request != nullptr) {
     uint64_t state = connection_request::pack(connection_request::waiting, getpid());
     connection_request& request = *p.request;
@@ -272,12 +270,12 @@ void external_peers::part(external_peer& p) {
     const slot_number given = request.here;
     const bool accepted = connection_request::phase_of(state) == connection_request::accepted;
     request.state.store(connection_request::pack(connection_request::empty, 0), std::memory_order_release);
-    if (!accepted || given.slot >= there.header().capacity) return;
+    if (!accepted || given.slot >= there.capacity()) return;
     p.there = given;
   }
   if (p.there.connection == 0) return;
   there.send_close(p.there);
-  wake_devices(segment_view(p.memory.segment.base()), there);
+  wake_devices(p.memory.segment.view(), there);
 }
 
 void external_peers::disconnect(int peer) {

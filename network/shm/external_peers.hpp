@@ -29,7 +29,7 @@ class external_peers {
   ~external_peers();
 
   const external_peer_book& book() const { return book_; }
-  connection_area_view connection_area() const { return connection_area_view(map_.base()); }
+  connection_area_view connection_area() const { return {map_.base(), static_cast<uint32_t>(book_.capacity())}; }
   std::string address_text() const { return to_text(mine_); }
   /// After this no process can request a connection.
   void close_file() { file_.close(); }

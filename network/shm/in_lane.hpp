@@ -23,15 +23,15 @@ class alignas(cache_line) in_lane {
   in_lane(const segment_view& segment, uint32_t index, int receiver, attr_choice_t writes_lines,
           attr_choice_t pauses_long)
       : shared_(segment.lane(index)),
-        slots_(slots_of(shared_), segment.header().n_slots),
-        data_size_(segment.header().data_size),
-        data_(data_of(shared_, segment.header().n_slots)),
+        slots_(slots_of(shared_), segment.shape().n_slots),
+        data_size_(segment.shape().data_size),
+        data_(data_of(shared_, segment.shape().n_slots)),
         choice_(writes_lines),
         pause_choice_(pauses_long),
         source_(shared_.source),
         index_(index),
         thread_(shared_.thread),
-        own_(shared_.source == receiver) {}
+        own_(source() == receiver) {}
 
   /// Returns whether a message waits. Only a hint: another thread may take it.
   bool ready() const { return is_full(head_.load(std::memory_order_relaxed)); }

@@ -9,8 +9,8 @@ uint32_t share_of(uint32_t all, lane_use use) { return use == lane_use::threads 
 /// Resets a lane that was used before to the state of a new one.
 void clear(const segment_view& segment, uint32_t lane) {
   lane_header& l = segment.lane(lane);
-  const slot_ring slots(slots_of(l), segment.header().n_slots);
-  for (uint32_t i = 0; i < segment.header().n_slots; ++i) slots[i].word().store(0, std::memory_order_relaxed);
+  const slot_ring slots(slots_of(l), segment.shape().n_slots);
+  for (uint32_t i = 0; i < segment.shape().n_slots; ++i) slots[i].word().store(0, std::memory_order_relaxed);
   l.head.store(0, std::memory_order_relaxed);
   l.data_head.store(0, std::memory_order_relaxed);
   l.uses.fetch_add(1, std::memory_order_relaxed);
@@ -21,16 +21,17 @@ void clear(const segment_view& segment, uint32_t lane) {
 
 uint32_t take_lane(const segment_view& segment, lane_use use) {
   segment_header& h = segment.header();
+  const uint32_t n_lanes = segment.shape().n_lanes;
   uint32_t in_use = h.lanes_in_use.load(std::memory_order_relaxed);
   do {
-    if (in_use >= share_of(h.n_lanes, use)) return ~0u;
+    if (in_use >= share_of(n_lanes, use)) return ~0u;
     // A2: pairs with R2 in return_lane(): a lane that is no longer counted can be taken
   } while (
       !h.lanes_in_use.compare_exchange_weak(in_use, in_use + 1, std::memory_order_acquire, std::memory_order_relaxed));
   uint64_t top = h.free_lanes.load(std::memory_order_acquire);  // A1: pairs with R1
   while (static_cast<uint32_t>(top) != 0) {
     const uint32_t lane = static_cast<uint32_t>(top) - 1;
-    if (lane >= h.n_lanes) return ~0u;  // not trusted
+    if (lane >= n_lanes) return ~0u;  // not trusted
     const uint64_t next = ((top >> 32) + 1) << 32 | segment.lane(lane).next_free;
     if (h.free_lanes.compare_exchange_weak(top, next, std::memory_order_acq_rel, std::memory_order_acquire)) {
       clear(segment, lane);
@@ -38,7 +39,7 @@ uint32_t take_lane(const segment_view& segment, lane_use use) {
     }
   }
   uint32_t fresh = h.fresh_lanes.load(std::memory_order_relaxed);
-  while (fresh < h.n_lanes)
+  while (fresh < n_lanes)
     if (h.fresh_lanes.compare_exchange_weak(fresh, fresh + 1, std::memory_order_relaxed)) return fresh;
   return ~0u;
 }
@@ -85,7 +86,7 @@ void clear_directory(const segment_view& segment, uint32_t device) {
     if (i < adopted) continue;
     if (lane == 0) break;
     // It came too late for the device that was in this entry.
-    if (lane <= segment.header().n_lanes) close_end(segment, lane - 1, lane_header::receiver);
+    if (lane <= segment.shape().n_lanes) close_end(segment, lane - 1, lane_header::receiver);
   }
 }
 

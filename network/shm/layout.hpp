@@ -44,6 +44,15 @@ struct segment_header {
   heap_place heap;
 };
 
+/// What the header says about the lanes. All processes that map the segment can write to its header, so each reads this
+/// once, validates it if the segment is another process's (read_shape()), and never looks again.
+struct lane_shape {
+  uint32_t n_slots = 0;
+  uint32_t n_lanes = 0;
+  uint64_t data_size = 0;
+  uint64_t stride = 0;
+};
+
 /// The device's state as its peers see it; see device_entries.hpp.
 struct alignas(2 * cache_line) device_entry {
   enum state : uint32_t { absent = 0, open = 1, closed = 2, free = 3 };
@@ -93,10 +102,12 @@ constexpr size_t lanes_offset() { return (close_flag_offset(0) + max_ranks + 409
 class segment_view {
  public:
   segment_view() = default;
-  explicit segment_view(void* base) : base_(static_cast<std::byte*>(base)) {}
+  segment_view(void* base, const lane_shape& shape) : base_(static_cast<std::byte*>(base)), shape_(shape) {}
 
   bool mapped() const { return base_ != nullptr; }
   std::byte* base() const { return base_; }
+  const lane_shape& shape() const { return shape_; }
+  /// For what changes. Its dimensions are in shape().
   segment_header& header() const { return *reinterpret_cast<segment_header*>(base_); }
   device_entry& device(uint32_t index) const {
     return reinterpret_cast<device_entry*>(base_ + devices_offset())[index];
@@ -106,11 +117,12 @@ class segment_view {
   }
   close_flag& close_flag_of(int rank) const { return *reinterpret_cast<close_flag*>(base_ + close_flag_offset(rank)); }
   lane_header& lane(uint32_t index) const {
-    return *reinterpret_cast<lane_header*>(base_ + lanes_offset() + index * header().lane_stride);
+    return *reinterpret_cast<lane_header*>(base_ + lanes_offset() + index * shape_.stride);
   }
 
  private:
   std::byte* base_ = nullptr;
+  lane_shape shape_;
 };
 
 inline std::byte* slots_of(lane_header& lane) { return reinterpret_cast<std::byte*>(&lane + 1); }

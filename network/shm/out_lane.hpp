@@ -30,11 +30,11 @@ class alignas(cache_line) out_lane {
   out_lane(const segment_view& segment, uint32_t index, device_entry& entry, bool by_many, attr_choice_t prefetches)
       : shared_by_threads(by_many),
         shared_(&segment.lane(index)),
-        slots_(slots_of(*shared_), segment.header().n_slots),
+        slots_(slots_of(*shared_), segment.shape().n_slots),
         entry_(&entry),
         limit_(limit(0)),
-        data_size_(segment.header().data_size),
-        data_(data_of(*shared_, segment.header().n_slots)),
+        data_size_(segment.shape().data_size),
+        data_(data_of(*shared_, segment.shape().n_slots)),
         fetch_choice_(prefetches),
         segment_(segment),
         index_(index) {}
@@ -42,9 +42,9 @@ class alignas(cache_line) out_lane {
   /// Attaches it to another lane. Under `lock`.
   void lead_to(const segment_view& segment, uint32_t index, device_entry& entry) {
     shared_ = &segment.lane(index);
-    slots_ = slot_ring(slots_of(*shared_), segment.header().n_slots);
-    data_size_ = segment.header().data_size;
-    data_ = data_of(*shared_, segment.header().n_slots);
+    slots_ = slot_ring(slots_of(*shared_), segment.shape().n_slots);
+    data_size_ = segment.shape().data_size;
+    data_ = data_of(*shared_, segment.shape().n_slots);
     entry_ = &entry;
     tail_ = data_tail_ = data_head_ = 0;
     limit_ = limit(0);
@@ -137,6 +137,7 @@ class alignas(cache_line) out_lane {
   bool push_large(const void* a, size_t a_size, const void* b, size_t b_size, const std::atomic<uint32_t>& idle_polls) {
     const size_t size = a_size + b_size;
     const size_t room = (size + cache_line - 1) / cache_line * cache_line;
+    if (LCI_UNLIKELY(room > data_size_)) return false;  // whatever the receiver says that it has given back
     size_t offset = data_tail_ & (data_size_ - 1);
     size_t skip = 0;
     if (offset + room > data_size_) {  // messages are contiguous

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "lci/errors.hpp"
 #include "network/shm/process.hpp"
@@ -24,12 +27,36 @@ own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
   file_ = memory_file("lci-shm", size, segment_size_attribute);
   map_ = file_.map();
   // A new file is all zero: rings are empty, devices absent, lanes free.
+  shape_ = {static_cast<uint32_t>(n_slots), static_cast<uint32_t>((size - lanes_offset()) / stride), data_size, stride};
   segment_header& h = view().header();
-  h.n_slots = static_cast<uint32_t>(n_slots);
-  h.n_lanes = static_cast<uint32_t>((size - lanes_offset()) / stride);
-  h.data_size = data_size;
-  h.lane_stride = stride;
+  h.n_slots = shape_.n_slots;
+  h.n_lanes = shape_.n_lanes;
+  h.data_size = shape_.data_size;
+  h.lane_stride = shape_.stride;
   h.magic = segment_magic;
+}
+
+namespace {
+
+/// Reads a word that another process may change meanwhile, once.
+template <class Word>
+Word read_once(Word& shared) {
+  return std::atomic_ref<Word>(shared).load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::optional<lane_shape> read_shape(const mapping& segment) {
+  if (segment.size() <= lanes_offset()) return std::nullopt;
+  segment_header& h = segment_view(segment.base(), {}).header();
+  const lane_shape s{read_once(h.n_slots), read_once(h.n_lanes), read_once(h.data_size), read_once(h.lane_stride)};
+  const bool sound = read_once(h.magic) == segment_magic && std::has_single_bit(s.n_slots) && s.n_slots >= 16 &&
+                     s.n_slots <= 1u << 21 && std::has_single_bit(s.data_size) && s.data_size <= 1u << 30 &&
+                     s.stride >= sizeof(lane_header) + s.n_slots * slot_size + s.data_size &&
+                     s.stride <= uint64_t{1} << 32 && s.stride % 4096 == 0 &&
+                     s.n_lanes <= (segment.size() - lanes_offset()) / s.stride;
+  if (!sound) return std::nullopt;
+  return s;
 }
 
 mapping map_peer(const address& a, const file_name& name, int rank, const char* attribute, uint64_t wish) {
@@ -58,12 +85,13 @@ mapping map_peer(const address& a, const file_name& name, int rank, const char* 
   }
 }
 
-mapping map_segment(const address& a, int rank) {
+peer_segment map_segment(const address& a, int rank) {
   mapping m = map_peer(a, a.segment, rank, segment_size_attribute);
-  if (segment_view(m.base()).header().magic != segment_magic)
+  const std::optional<lane_shape> shape = read_shape(m);
+  if (!shape)
     throw resource_error("shm: rank " + std::to_string(rank) + " (pid " + std::to_string(a.pid) +
                          "): its segment is of another version of LCI");
-  return m;
+  return {std::move(m), *shape};
 }
 
 void send_close(const address& a, int me) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "lci/errors.hpp"
 #include "network/shm/layout.hpp"
@@ -26,7 +27,7 @@ class own_segment {
  public:
   own_segment(size_t size, size_t n_slots, size_t data_size);
 
-  segment_view view() const { return segment_view(map_.base()); }
+  segment_view view() const { return {map_.base(), shape_}; }
   /// Sets the part of the address that identifies this segment.
   void describe(address& a) const { a.segment = file_.name(); }
   /// After this no process can map it any more.
@@ -35,6 +36,17 @@ class own_segment {
  private:
   memory_file file_;
   mapping map_;
+  lane_shape shape_;
+};
+
+/// Reads the dimensions of another process's segment once. Empty if it is not a sound segment of this version of LCI.
+std::optional<lane_shape> read_shape(const mapping& segment);
+
+/// Another process's segment.
+struct peer_segment {
+  mapping map;
+  lane_shape shape;
+  segment_view view() const { return {map.base(), shape}; }
 };
 
 /// Maps the file `name` of the process that `a` describes. Throws peer_failure_error if the owner has ended,
@@ -42,7 +54,7 @@ class own_segment {
 /// where to map it, if that is free.
 mapping map_peer(const address& a, const file_name& name, int rank, const char* attribute, uint64_t wish = 0);
 /// Maps the peer's segment and validates it.
-mapping map_segment(const address& a, int rank);
+peer_segment map_segment(const address& a, int rank);
 
 /// Notifies the owner of the segment that `a` describes that rank `me` closes, without mapping the segment. No effect
 /// if the owner has ended.

@@ -30,6 +30,16 @@ TEST_CASE("shm: gets from and sends to a freed device fail, and later polls repo
   CHECK(sink.failures.empty());
 }
 
+TEST_CASE("shm: messages of a lane whose sender calls itself a peer that does not exist are not delivered") {
+  const int invented = GENERATE(2, 1'000'000, -5);
+  shm_job j(2);
+  CHECK(j.send_to(1) == errorcode_t::done);
+  j.contexts[1]->own().lane(0).source = invented;
+  shm_recorder sink;
+  for (int i = 0; i < 100; ++i) j.devices[1]->poll(sink, 64);
+  CHECK(sink.got.empty());
+}
+
 TEST_CASE("shm: a get without a free descriptor returns retry") {
   shm_job j(2);
   rlimit before{};

@@ -24,9 +24,9 @@ TEST_CASE("lanes: a quarter is reserved for lanes that threads share") {
   const segment_view s = segment.view();
   std::vector<uint32_t> taken;
   for (uint32_t i; (i = take_lane(s, lane_use::one_thread)) != ~0u;) taken.push_back(i);
-  CHECK(taken.size() == s.header().n_lanes - s.header().n_lanes / 4);
+  CHECK(taken.size() == s.shape().n_lanes - s.shape().n_lanes / 4);
   for (uint32_t i; (i = take_lane(s, lane_use::threads)) != ~0u;) taken.push_back(i);
-  CHECK(taken.size() == s.header().n_lanes);
+  CHECK(taken.size() == s.shape().n_lanes);
   std::sort(taken.begin(), taken.end());
   CHECK(std::adjacent_find(taken.begin(), taken.end()) == taken.end());
   for (const uint32_t i : taken) return_lane(s, i);

@@ -17,6 +17,8 @@
 
 #include "lci/errors.hpp"
 #include "network/shm/cma.hpp"
+#include "network/shm/connection_area.hpp"
+#include "network/shm/lane_pool.hpp"
 #include "network/shm/process.hpp"
 #include "network/shm/segment.hpp"
 
@@ -38,7 +40,7 @@ address address_of(const own_segment& s) {
 TEST_CASE("a descriptor number that belongs to another file is not mapped") {
   auto segment = std::make_unique<own_segment>(0, 16, 65536);
   const address a = address_of(*segment);
-  CHECK(segment_view(map_segment(a, 1).base()).header().magic == segment_magic);
+  CHECK(map_segment(a, 1).view().header().magic == segment_magic);
   send_close(a, 7);
   CHECK(segment->view().close_flag_of(7).load() == 1);
   CHECK(segment->view().close_flag_of(6).load() == 0);
@@ -56,6 +58,58 @@ TEST_CASE("a descriptor number that belongs to another file is not mapped") {
   CHECK(byte == 0);
   if (a.segment.fd != other) close(a.segment.fd);
   close(other);
+}
+
+TEST_CASE("dimensions of a segment that change after they were read move no lane") {
+  const own_segment segment(0, 16, 65536);
+  const peer_segment peer = map_segment(address_of(segment), 1);
+  const segment_view its = peer.view(), own = segment.view();
+  const lane_shape before = its.shape();
+  CHECK(before.n_lanes >= 16);
+  segment_header& h = own.header();
+  h.n_slots = 1u << 20;
+  h.n_lanes = ~0u;
+  h.data_size = uint64_t{1} << 40;
+  h.lane_stride = uint64_t{1} << 40;
+  for (const segment_view& view : {its, own, segment.view(), peer.view()}) {
+    const auto at = reinterpret_cast<std::byte*>(&view.lane(before.n_lanes - 1)) - view.base();
+    CHECK(static_cast<uint64_t>(at) == lanes_offset() + (before.n_lanes - 1) * before.stride);
+  }
+  h.fresh_lanes = 0;
+  h.lanes_in_use = 0;
+  uint32_t n = 0;
+  while (take_lane(its, lane_use::threads) != ~0u) REQUIRE(++n <= before.n_lanes);
+  CHECK(n == before.n_lanes);
+}
+
+TEST_CASE("a segment with impossible dimensions is refused") {
+  const auto refuses = [](auto change) {
+    const own_segment segment(0, 16, 65536);
+    change(segment.view().header());
+    CHECK_THROWS_AS(map_segment(address_of(segment), 1), lci::resource_error);
+  };
+  refuses([](segment_header& h) { h.magic = 0; });
+  refuses([](segment_header& h) { h.n_slots = 0; });
+  refuses([](segment_header& h) { h.n_slots = 17; });
+  refuses([](segment_header& h) { h.n_slots = 1u << 30; });
+  refuses([](segment_header& h) { h.n_lanes += 1; });
+  refuses([](segment_header& h) { h.n_lanes = ~0u; });
+  refuses([](segment_header& h) { h.data_size = 0; });
+  refuses([](segment_header& h) { h.data_size *= 2; });
+  refuses([](segment_header& h) { h.lane_stride -= 4096; });
+  refuses([](segment_header& h) { h.lane_stride += 1; });
+  refuses([](segment_header& h) { h.lane_stride = uint64_t{1} << 63; });
+}
+
+TEST_CASE("a connection area whose capacity changes after it was read has its notices where they were") {
+  constexpr uint32_t capacity = 4;
+  std::vector<std::byte> memory(connection_area_view::size_of(capacity) + 4096);
+  auto* const base = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(memory.data()) + 4095) / 4096 * 4096);
+  const connection_area_view area(base, capacity);
+  const slot_number last{capacity - 1, 7};
+  CHECK(area.announce_lane(last, max_devices - 1, 41));
+  area.header().capacity = 1u << 22;
+  CHECK(area.announced_lane(last, max_devices - 1) == 42);
 }
 
 TEST_CASE("a process of another host or process-id namespace is distinguished from one that has ended") {
