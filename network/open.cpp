@@ -4,6 +4,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/insist_on_memory.hpp"
 #ifdef LCI_WITH_OFI
 #include "network/ofi/fabric.hpp"
 #endif
@@ -77,8 +78,9 @@ opened open_for_ranks(address_exchange& exchange, const net_context_attr_t& attr
 
   const auto meet_all = [&] {
     exchange.publish();
-    near->settle(acquaintance::all_at_once);
-    return is_one_host(*near, exchange.size(), attr.ranks_per_host);
+    // The other ranks go on from here, so want of memory is waited for.
+    insist_on_memory([&] { near->settle(acquaintance::all_at_once); });
+    return insist_on_memory([&] { return is_one_host(*near, exchange.size(), attr.ranks_per_host); });
   };
   const bool shm_only = attr.backend == attr_backend_t::shm;
   // Looking for networks between hosts takes time and memory, so skip it where there seems to be one host.
@@ -114,9 +116,11 @@ datagram_opener datagrams() {
 opened open_network(address_exchange& exchange, const net_context_attr_t& attr, bool outside) {
   opened made = open_for_ranks(exchange, attr);
   // The simulated hosts have peers of their own outside of the job.
-  if (outside && made.backend != attr_backend_t::sim)
+  if (outside && made.backend != attr_backend_t::sim) {
+    auto far = insist_on_memory([&] { return tcp_outside(attr, exchange.rank(), datagrams()); });
     made.net =
-        std::make_unique<routed::with_outside>(std::move(made.net), tcp_outside(attr, exchange.rank(), datagrams()));
+        insist_on_memory([&] { return std::make_unique<routed::with_outside>(std::move(made.net), std::move(far)); });
+  }
   return made;
 }
 

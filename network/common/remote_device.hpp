@@ -60,8 +60,12 @@ class remote_device : public device {
 
   // --- what a backend calls ---
 
-  /// The constructor's last action: if this device can't be made, the next one gets its number, as on the other ranks.
-  void count_device() { number_ = job_.number_device(); }
+  /// The first action of settle(), also if that is repeated. Not done earlier: if the device can't be made or
+  /// published, the next one gets its number, as on the other ranks, which still wait for this rank.
+  void count_device() {
+    if (number_ == uncounted) number_ = job_.number_device();
+  }
+  bool is_counted() const { return number_ != uncounted; }
   /// Thread-safe; has an effect once, and none if the peer has ended.
   LCI_COLD void fail_peer(int rank, const std::string& reason);
   /// For a peer whose address is of no use. The calling thread may be inside a poll, so it only gets `fatal`; the next
@@ -130,7 +134,8 @@ class remote_device : public device {
   bool unsent_reported_ = false;  // the same
 
  protected:
-  uint32_t number_ = 0;  // among the context's devices, equal on all ranks; set by count_device()
+  static constexpr uint32_t uncounted = ~uint32_t{0};
+  uint32_t number_ = uncounted;  // among the context's devices, equal on all ranks; set by count_device()
 };
 
 }  // namespace lci::network

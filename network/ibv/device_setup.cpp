@@ -50,10 +50,12 @@ void device::open(const device_attr_t& attr, size_t eager_size) {
   deferred_.reserve(unhandled_, spare_completions);
   deferred_.reserve(unposted_, s.receives);
   offer(eager_size);
-  count_device();
 }
 
-void device::settle(acquaintance) { set_limits(connect()); }
+void device::settle(acquaintance) {
+  count_device();
+  set_limits(connect());
+}
 
 device::~device() { close_own(); }
 

@@ -35,6 +35,7 @@ std::string device::own_address() const {
 }
 
 void device::settle(acquaintance how) {
+  count_device();
   size_t shortest = eager_size_;
   if (how == acquaintance::all_at_once) {
     const std::vector<std::string> all = context_.exchange().read_all(addresses_of_all_);

@@ -41,7 +41,6 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size)
   bundles_.reserve(static_cast<size_t>(c.size()));
   addresses_of_all_ = c.exchange().offer(own_address());
   context_.flusher().add(*this);
-  count_device();
 }
 
 device::~device() {
@@ -49,7 +48,7 @@ device::~device() {
   // First the endpoint: it still uses the core's buffers.
   endpoint_.reset();
   try {
-    context_.peers().end_device(number_);
+    if (is_counted()) context_.peers().end_device(number_);
   } catch (const std::bad_alloc&) {
     // Peers that post to it get no answer before this context ends.
   }

@@ -54,22 +54,24 @@ template <class F>
 std::unique_ptr<network::device> context::settle(F make_far_device) {
   std::unique_ptr<network::device> device = make_far_device();
   exchange_.publish();
-  if (!near_is_settled_) near_->settle(how_);
+  // The other ranks go on from here, so want of memory is waited for.
+  if (!near_is_settled_) insist_on_memory([&] { near_->settle(how_); });
   if (between_ && how_ == acquaintance::all_at_once) {
     // The launcher may have reported several hosts where there is only one.
-    const fabric* const far = !near_is_settled_ && is_one_host() ? nullptr : &between_->of_all();
+    const fabric* const far = insist_on_memory(
+        [&]() -> const fabric* { return !near_is_settled_ && is_one_host() ? nullptr : &between_->of_all(); });
     if (far == nullptr || !between_->is_unanimous()) {
       device.reset();
       far_.reset();
     }
     if (far != nullptr && far_ == nullptr) {
-      use(*far);
-      device = make_far_device();
-      exchange_.publish();
+      insist_on_memory([&] { use(*far); });
+      device = insist_on_memory(make_far_device);
+      insist_on_memory([&] { exchange_.publish(); });
     }
   }
   settled_ = true;
-  if (far_ != nullptr) far_->settle(how_);
+  if (far_ != nullptr) insist_on_memory([&] { far_->settle(how_); });
   return device;
 }
 

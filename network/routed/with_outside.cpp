@@ -4,6 +4,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/insist_on_memory.hpp"
 #include "network/routed/with_outside_device.hpp"
 
 namespace lci::network::routed {
@@ -25,8 +26,11 @@ void with_outside::open_to_external_peers(external_peer_book& book) {
 }
 
 std::unique_ptr<network::device> with_outside::create_device(const device_attr_t& attr, size_t eager_size) {
-  std::unique_ptr<network::device> near = near_->create_device(attr, eager_size);
-  return std::make_unique<with_outside_device>(*this, std::move(near), far_->create_outside_device(eager_size));
+  // The peers rely on the near device from the time when it exists, so it comes after what may fail.
+  auto far = far_->create_outside_device(eager_size);
+  auto near = near_->create_device(attr, eager_size);
+  return insist_on_memory(
+      [&] { return std::make_unique<with_outside_device>(*this, std::move(near), std::move(far)); });
 }
 
 std::string with_outside::own_address() {

@@ -61,12 +61,12 @@ device::device(context& c, size_t eager_size)
   handshakes_ = std::make_unique<handshakes>(*this, own_rank_, c.size(), c.address(), events_.get(), c.timeout());
   endpoints_of_all_ = c.exchange().offer(handshakes_->own().packed());
   context_.flusher().add(*this);
-  count_device();
 }
 
 device::~device() { context_.flusher().remove(*this); }
 
 void device::settle(acquaintance how) {
+  count_device();
   if (how != acquaintance::all_at_once) return;
   const std::vector<std::string> all = context_.exchange().read_all(endpoints_of_all_);
   std::vector<endpoint> found;

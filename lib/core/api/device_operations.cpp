@@ -26,14 +26,26 @@ namespace lci::core {
 
 net_context_t alloc_net_context(alloc_net_context_args& a) {
   runtime& rt = *a.runtime.p_impl;
-  network::opened opened = network::open_network(rt.exchange(), a.attr, rt.external_peers != nullptr);
-  auto context = std::make_unique<net_context>(a.runtime, a.attr, std::move(opened.net), rt.rank(), rt.n_peers());
+  // If the context can't be made, the next one must not publish what this one has offered.
+  struct offers {
+    network::address_exchange& of;
+    bool keep = false;
+    ~offers() {
+      if (!keep) of.withdraw();
+    }
+  } made{rt.exchange()};
+  net_context_attr_t attr = a.attr;
+  network::opened opened = network::open_network(rt.exchange(), attr, rt.external_peers != nullptr);
+  auto context = insist_on_memory([&] {
+    return std::make_unique<net_context>(a.runtime, std::move(attr), std::move(opened.net), rt.rank(), rt.n_peers());
+  });
   if (rt.external_peers != nullptr) context->net->open_to_external_peers(*rt.external_peers);
   context->attr.backend = opened.backend;
   if (!rt.defers_address_exchange) {
     context->net->open();
     context->update_backend();
   }
+  made.keep = true;
   return context.release();
 }
 

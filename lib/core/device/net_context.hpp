@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
 
 #include "lci/operations.hpp"
+#include "lib/base/insist_on_memory.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/core/memory/shared_heap.hpp"
 #include "network/fabric.hpp"
@@ -16,8 +18,12 @@ namespace lci::core {
 /// thread-safe.
 class net_context : public object_memory<net_context, true> {
  public:
-  net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n, int rank, int n_ranks)
-      : attr(a), runtime(rt), net(std::move(n)), heap(*net, rank, n_ranks) {}
+  /// The peers know the network already, so want of memory is waited for.
+  net_context(runtime_t rt, net_context_attr_t&& a, std::unique_ptr<network::context>&& n, int rank, int n_ranks)
+      : attr(std::move(a)),
+        runtime(rt),
+        net(std::move(n)),
+        heap(insist_on_memory([&] { return shared_heap(*net, rank, n_ranks); })) {}
 
   /// Copies the network's backend to `attr`: which one connects hosts is agreed when the context is opened, or with the
   /// first device.

@@ -111,6 +111,7 @@ class kvs_exchange final : public address_exchange {
   }
 
   ticket offer(const std::string& blob) override {
+    mine_.reserve(mine_.size() + sizeof(uint32_t) + blob.size());  // a part is appended whole or not at all
     append_part(mine_, blob);
     return {static_cast<uint32_t>(rounds_.size()), n_parts_++};
   }

@@ -39,17 +39,25 @@ int g_default_users = 0;  // calls of g_runtime_init() not yet matched by g_runt
 
 void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
   runtime& r = *rt.p_impl;
-  auto context = alloc_net_context_x().runtime(rt);
-  // Context and device share one address exchange.
-  r.defers_address_exchange = r.attr.alloc_default_device;
-  r.default_net_context = context.attr(net_attr)();
-  r.defers_address_exchange = false;
+  // First what concerns this rank alone: a rank that fails before the ranks exchange addresses can try again, and the
+  // others wait for it meanwhile.
   if (r.attr.alloc_default_packet_pool) r.default_packet_pool = alloc_packet_pool_x().runtime(rt)();
   if (r.attr.alloc_default_matching_engine) {
     r.default_matching_engine = alloc_matching_engine_x().runtime(rt)();
     r.default_coll_matching_engine = alloc_matching_engine_x().runtime(rt)();
   }
-  if (r.attr.alloc_default_device) r.default_device = alloc_device_x().runtime(rt)();
+  auto context = alloc_net_context_x().runtime(rt);
+  // Context and device share one address exchange.
+  r.defers_address_exchange = r.attr.alloc_default_device;
+  r.default_net_context = context.attr(net_attr)();
+  r.defers_address_exchange = false;
+  if (!r.attr.alloc_default_device) return;
+  const auto allocate = [&] { r.default_device = alloc_device_x().runtime(rt)(); };
+  // Over shared memory the addresses have been exchanged with the context: the other ranks wait no more.
+  if (r.default_net_context.p_impl->attr.backend == attr_backend_t::shm)
+    insist_on_memory<resource_error>(allocate);
+  else
+    allocate();
 }
 
 /// Returns what a handler has thrown while the device was freed. Throws if something could not be freed.
@@ -85,7 +93,7 @@ runtime_t start(const char* operation, const runtime_attr_t& attr, const net_con
   try {
     allocate_defaults(rt.get(), net_attr);
     std::lock_guard guard(g_mutex);
-    g_runtimes.push_back(rt.get());
+    insist_on_memory([&] { g_runtimes.push_back(rt.get()); });
   } catch (...) {
     try {
       (void)free_defaults(rt.get());
