@@ -21,7 +21,7 @@ enum class acquaintance : uint8_t {
 class address_exchange {
  public:
   /// Identifies one offer: what every rank offered in that call.
-  struct ticket {
+  struct offer_id {
     uint32_t round = 0, part = 0;
   };
   /// Position among the ranks of a host.
@@ -36,7 +36,7 @@ class address_exchange {
   virtual std::optional<place> place_on_host() const { return std::nullopt; }
 
   /// Offers any bytes: better a few hundred, at most some ten thousand; all parts of a round together at most 64 KiB.
-  virtual ticket offer(const std::string& blob) = 0;
+  virtual offer_id offer(const std::string& blob) = 0;
   /// Makes all offers available to all ranks: one fence; none if nothing was offered.
   /// Without memory it throws before the fence, which the other ranks wait in, and can be called again.
   virtual void publish() = 0;
@@ -45,14 +45,14 @@ class address_exchange {
   virtual void withdraw() {}
   /// What `rank` has offered, after publish(). The first read asks the launcher, which may take as long as an exchange
   /// of messages on this host. Throws bootstrap_error.
-  virtual std::string read(ticket what, int rank) = 0;
+  virtual std::string read(offer_id what, int rank) = 0;
   /// The offers of all ranks, indexed by rank, in one request if possible.
-  virtual std::vector<std::string> read_all(ticket what) = 0;
+  virtual std::vector<std::string> read_all(offer_id what) = 0;
   /// Nothing will read this offer again, of any rank.
-  virtual void drop(ticket what) { (void)what; }
+  virtual void drop(offer_id what) { (void)what; }
 
   std::vector<std::string> allgather(const std::string& mine) {
-    const ticket what = offer(mine);
+    const offer_id what = offer(mine);
     publish();
     return read_all(what);
   }

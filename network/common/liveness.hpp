@@ -124,13 +124,14 @@ class liveness {
   int connect(int rank, watched& w);                                              // under mutex_
   void depart(int rank, bool failed, const std::string& why);                     // under mutex_
   void add_departure(int rank, bool failed, const char* why, int64_t of_device);  // under mutex_
-  /// Handles the notifications received from a peer. False: that was the last one, and `w` no longer exists.
+  /// Handles the notifications received from a peer. Returns false if that was the last one, so that `w` no longer
+  /// exists.
   bool take_notes(int rank, watched& w);  // under mutex_
   /// Sends a notification to all present and future watchers. Throws std::bad_alloc, and has no effect then.
   void notify(const std::string& note);  // under mutex_
 
   address_exchange& exchange_;
-  address_exchange::ticket where_all_listen_;
+  address_exchange::offer_id where_all_listen_;
   const int own_rank_;
   const clock::duration timeout_;
   secret token_{};

@@ -18,14 +18,14 @@ constexpr size_t pairs_at_once = 8192;  // a round carries at most 64 KiB from e
 
 }  // namespace
 
-address_exchange::ticket offer_address(address_exchange& exchange, const address& mine,
-                                       const std::vector<uint32_t>& pairs) {
+address_exchange::offer_id offer_address(address_exchange& exchange, const address& mine,
+                                         const std::vector<uint32_t>& pairs) {
   std::string blob(reinterpret_cast<const char*>(&mine), sizeof mine);
   blob.append(reinterpret_cast<const char*>(pairs.data()), std::min(pairs_at_once, pairs.size()) * sizeof(uint32_t));
   return exchange.offer(blob);
 }
 
-std::vector<remote_end> read_addresses(address_exchange& exchange, address_exchange::ticket offered,
+std::vector<remote_end> read_addresses(address_exchange& exchange, address_exchange::offer_id offered,
                                        const address& mine, const std::vector<uint32_t>& pairs) {
   const auto rank = static_cast<size_t>(exchange.rank());
   std::vector<remote_end> ends(pairs.size());

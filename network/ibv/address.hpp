@@ -37,12 +37,12 @@ struct remote_end {
 };
 
 /// Offers our address. `pairs`: numbers of our queue pairs, by rank.
-address_exchange::ticket offer_address(address_exchange& exchange, const address& mine,
-                                       const std::vector<uint32_t>& pairs);
+address_exchange::offer_id offer_address(address_exchange& exchange, const address& mine,
+                                         const std::vector<uint32_t>& pairs);
 
 /// Reads the addresses of all ranks, after publish(). Collective: jobs of very many ranks publish again. Throws
 /// bootstrap_error if the ranks are not compatible.
-std::vector<remote_end> read_addresses(address_exchange& exchange, address_exchange::ticket offered,
+std::vector<remote_end> read_addresses(address_exchange& exchange, address_exchange::offer_id offered,
                                        const address& mine, const std::vector<uint32_t>& pairs);
 
 }  // namespace lci::network::ibv

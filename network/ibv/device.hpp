@@ -81,7 +81,7 @@ class device final : public remote_device {
   errorcode_t hand_over(peer& p, ibv_send_wr& work, void* owner, bool silent, bool reserved);
   /// Returns 0, or the error of the card.
   int post_buffer(uint32_t slot);
-  /// Acknowledges to the peer how many of its messages were taken. False: retry later.
+  /// Acknowledges to the peer how many of its messages were taken. Returns false if it has to be called again later.
   bool acknowledge(int to, uint32_t taken);
   peer& peer_at(int rank) { return peers_[static_cast<size_t>(rank)]; }
   bool is_gone(int rank) { return peer_at(rank).state.is_gone(); }
@@ -94,6 +94,7 @@ class device final : public remote_device {
   /// may retry a post without polling.
   LCI_COLD void read_ahead();
   void handle(const completion& c, event_sink& sink);
+  LCI_COLD void handle_unsent(const completion& c, event_sink& sink);
   /// Reposts the buffer to the receive queue. If the card refuses, the next poll retries, and throws if the error is
   /// permanent.
   void repost(uint32_t slot);
@@ -124,7 +125,7 @@ class device final : public remote_device {
   std::unique_ptr<registrar> registrar_;
   std::unique_ptr<peer[]> peers_;
   address own_address_;
-  address_exchange::ticket addresses_of_all_;
+  address_exchange::offer_id addresses_of_all_;
   pair_numbers numbers_;
   receive_slots slots_;
   std::unique_ptr<credits> credits_;

@@ -226,7 +226,7 @@ class device final : public remote_device, public bundling_device {
   const bool one_lock_;  // one lock for all kinds of calls
   const device_attr_t attr_;
   const size_t eager_size_;
-  address_exchange::ticket addresses_of_all_;
+  address_exchange::offer_id addresses_of_all_;
   std::mutex learn_lock_;
   owned_info info_;  // the provider's, with the sizes of our queues
   owned<fid_domain> domain_;

@@ -26,7 +26,7 @@ class choice {
 
  private:
   address_exchange& exchange_;
-  address_exchange::ticket offered_;
+  address_exchange::offer_id offered_;
   std::string mine_;  // one character for each network between hosts, best first; see sign
   std::string why_;   // why unusable networks can't be used
   const fabric* own_ = nullptr;

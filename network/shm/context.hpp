@@ -53,7 +53,7 @@ class context final : public network::context {
   contact contact_with(int peer) override { return external_->contact_with(peer); }
   void disconnect(int peer) override { external_->disconnect(peer); }
 
-  /// Null if there are no external peers.
+  /// Returns null if there are no external peers.
   shm::external_peers* external_peers() const { return external_.get(); }
   bool is_external(int peer) const { return peer >= size(); }
   /// Number of ranks plus ids of external peers, which follow the ranks.
@@ -158,7 +158,7 @@ class context final : public network::context {
   LCI_COLD void meet(int rank);
 
   address_exchange& exchange_;
-  address_exchange::ticket where_all_are_;
+  address_exchange::offer_id where_all_are_;
   int rank_;
   const bool may_attach_;
   const attr_choice_t writes_lines_, prefetches_lines_, pauses_long_;

@@ -18,10 +18,10 @@ class membership final : public address_exchange {
   int rank() const override { return station_ - world_->base_of(station_); }
   int size() const override { return world_->job_size_of(station_); }
   int station() const { return station_; }
-  ticket offer(const std::string&) override { refuse(); }
+  offer_id offer(const std::string&) override { refuse(); }
   void publish() override {}
-  std::string read(ticket, int) override { refuse(); }
-  std::vector<std::string> read_all(ticket) override { refuse(); }
+  std::string read(offer_id, int) override { refuse(); }
+  std::vector<std::string> read_all(offer_id) override { refuse(); }
   const std::shared_ptr<sim::world>& joined() const { return world_; }
 
  private:

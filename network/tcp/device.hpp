@@ -175,7 +175,7 @@ class device final : public remote_device, public bundling_device, public connec
   socket_handle events_;  // epoll: received data, handshakes, and messages to oneself
   wake_event self_;       // in the epoll, for messages to oneself and deferred events
   std::unique_ptr<handshakes> handshakes_;
-  address_exchange::ticket endpoints_of_all_;
+  address_exchange::offer_id endpoints_of_all_;
   std::vector<endpoint> endpoints_;  // empty: read when a peer is first met
   chunk_pool chunks_;
   region_table regions_;

@@ -28,14 +28,14 @@ struct shm_member final : address_exchange {
   shm_member(shm_blackboard& b, int r) : board(b), own(r) {}
   int rank() const override { return own; }
   int size() const override { return static_cast<int>(board.offers.size()); }
-  ticket offer(const std::string& blob) override {
+  offer_id offer(const std::string& blob) override {
     auto& mine = board.offers[static_cast<size_t>(own)];
     mine.push_back(blob);
     return {0, static_cast<uint32_t>(mine.size() - 1)};
   }
   void publish() override {}
-  std::string read(ticket t, int r) override { return board.offers[static_cast<size_t>(r)][t.part]; }
-  std::vector<std::string> read_all(ticket t) override {
+  std::string read(offer_id t, int r) override { return board.offers[static_cast<size_t>(r)][t.part]; }
+  std::vector<std::string> read_all(offer_id t) override {
     std::vector<std::string> all;
     for (int r = 0; r < size(); ++r) all.push_back(read(t, r));
     return all;

@@ -22,16 +22,16 @@ using namespace lci::network::sockets;
 struct two_ranks final : address_exchange {
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  ticket offer(const std::string& blob) override {
+  offer_id offer(const std::string& blob) override {
     mine.push_back(blob);
     return {0, static_cast<uint32_t>(mine.size() - 1)};
   }
   void publish() override {}
-  std::string read(ticket t, int r) override {
+  std::string read(offer_id t, int r) override {
     if (r == 0 || (t.part == 0 && watched_at.empty())) return mine[t.part];
     return t.part == 0 ? watched_at : other;
   }
-  std::vector<std::string> read_all(ticket t) override { return {read(t, 0), read(t, 1)}; }
+  std::vector<std::string> read_all(offer_id t) override { return {read(t, 0), read(t, 1)}; }
   std::vector<std::string> mine;
   std::string other;
   std::string watched_at;  // where rank 1's process is watched; empty: it is not watched

@@ -21,13 +21,13 @@ struct shared_offers final : address_exchange {
   shared_offers(std::map<int, std::string>& of_all, int own) : all(of_all), me(own) {}
   int rank() const override { return me; }
   int size() const override { return 2; }
-  ticket offer(const std::string& blob) override {
+  offer_id offer(const std::string& blob) override {
     all[me] = blob;
     return {0, 0};
   }
   void publish() override {}
-  std::string read(ticket, int r) override { return all[r]; }
-  std::vector<std::string> read_all(ticket) override { return {all[0], all[1]}; }
+  std::string read(offer_id, int r) override { return all[r]; }
+  std::vector<std::string> read_all(offer_id) override { return {all[0], all[1]}; }
   std::map<int, std::string>& all;
   const int me;
 };

@@ -110,7 +110,7 @@ class kvs_exchange final : public address_exchange {
     return place{here->rank, here->size};
   }
 
-  ticket offer(const std::string& blob) override {
+  offer_id offer(const std::string& blob) override {
     mine_.reserve(mine_.size() + sizeof(uint32_t) + blob.size());  // a part is appended whole or not at all
     append_part(mine_, blob);
     return {static_cast<uint32_t>(rounds_.size()), n_parts_++};
@@ -149,7 +149,7 @@ class kvs_exchange final : public address_exchange {
     n_parts_ = 0;
   }
 
-  std::string read(ticket what, int rank) override {
+  std::string read(offer_id what, int rank) override {
     const auto r = static_cast<size_t>(rank);
     std::string record;
     if (!find(what, r, record)) {
@@ -166,7 +166,7 @@ class kvs_exchange final : public address_exchange {
     return part_of(record, what.part, rank);
   }
 
-  std::vector<std::string> read_all(ticket what) override {
+  std::vector<std::string> read_all(offer_id what) override {
     round& from = round_of(what);
     {
       std::lock_guard guard(bootstrap_mutex);
@@ -180,19 +180,19 @@ class kvs_exchange final : public address_exchange {
     return parts;
   }
 
-  void drop(ticket what) override {
+  void drop(offer_id what) override {
     round& from = round_of(what);
     std::lock_guard known(known_mutex);
     for (std::string& record : from.records) drop_part(record, what.part);
   }
 
  private:
-  round& round_of(ticket what) {
+  round& round_of(offer_id what) {
     std::lock_guard known(known_mutex);
     return *rounds_[what.round];
   }
 
-  bool find(ticket what, size_t rank, std::string& record) {
+  bool find(offer_id what, size_t rank, std::string& record) {
     std::lock_guard known(known_mutex);
     record = rounds_[what.round]->records[rank];
     return !record.empty();
@@ -216,13 +216,13 @@ class lone_exchange final : public address_exchange {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::optional<place> place_on_host() const override { return place{0, 1}; }
-  ticket offer(const std::string& blob) override {
+  offer_id offer(const std::string& blob) override {
     blobs_.push_back(blob);
     return {0, static_cast<uint32_t>(blobs_.size() - 1)};
   }
   void publish() override {}
-  std::string read(ticket what, int) override { return blobs_[what.part]; }
-  std::vector<std::string> read_all(ticket what) override { return {blobs_[what.part]}; }
+  std::string read(offer_id what, int) override { return blobs_[what.part]; }
+  std::vector<std::string> read_all(offer_id what) override { return {blobs_[what.part]}; }
 
  private:
   std::vector<std::string> blobs_;
