@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
+#include <exception>
 #include <string_view>
 
 #include "lib/base/line_limit.hpp"
@@ -27,6 +29,21 @@ void log_warning(std::string_view text) noexcept {
   const std::array pieces{piece_of("lci: warning: "), piece_of(text),
                           piece_of({end.text, static_cast<size_t>(end.size)})};
   [[maybe_unused]] const ssize_t written = writev(STDERR_FILENO, pieces.data(), static_cast<int>(pieces.size()));
+}
+
+void log_exception(const char* about, const std::exception_ptr& thrown) noexcept {
+  const auto log = [about](const char* what) {
+    std::array<char, 400> line;
+    std::snprintf(line.data(), line.size(), "%s: %s", about, what);
+    log_warning(line.data());
+  };
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    log(e.what());
+  } catch (...) {
+    log("something that is no std::exception");
+  }
 }
 
 }  // namespace lci

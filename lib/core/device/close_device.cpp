@@ -183,12 +183,6 @@ LCI_COLD void end_unanswered(device& d, first_exception& thrown) {
   });
 }
 
-void log_thrown(const char* what) noexcept {
-  std::array<char, 400> line;
-  std::snprintf(line.data(), line.size(), "free_device: a further handler has thrown: %s", what);
-  log_warning(line.data());
-}
-
 }  // namespace
 
 void first_exception::keep(const std::exception_ptr& thrown) noexcept {
@@ -196,13 +190,7 @@ void first_exception::keep(const std::exception_ptr& thrown) noexcept {
     thrown_ = thrown;
     return;
   }
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& e) {
-    log_thrown(e.what());
-  } catch (...) {
-    log_thrown("something that is no std::exception");
-  }
+  log_exception("free_device: a further handler has thrown", thrown);
 }
 
 void close_device(device& d, first_exception& thrown) {

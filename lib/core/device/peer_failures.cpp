@@ -10,22 +10,6 @@
 #include "lib/core/runtime/runtime.hpp"
 
 namespace lci::core {
-namespace {
-
-LCI_COLD void log_exception(const std::exception_ptr& thrown) {
-  const auto log = [](const char* what) {
-    log_warning(std::string("an exception is kept for the next progress(): ") + what);
-  };
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& e) {
-    log(e.what());
-  } catch (...) {
-    log("something that is no std::exception");
-  }
-}
-
-}  // namespace
 
 peer_failures::peer_failures(runtime& rt) : rt_(rt), n_ranks_(rt.size()), look_(rt.external_peers != nullptr) {
   failures_.reserve(static_cast<size_t>(std::clamp(n_ranks_, 16, 64)));
@@ -109,7 +93,7 @@ void peer_failures::add_exception(std::exception_ptr thrown) noexcept {
       std::lock_guard guard(mutex_);
       if (exceptions_.size() >= most_exceptions) return;
     }
-    log_exception(thrown);
+    log_exception("an exception is kept for the next progress()", thrown);
     insist_on_memory([&] {
       std::lock_guard guard(mutex_);
       exceptions_.push_back(thrown);  // the thread that takes it out destroys it
