@@ -53,3 +53,18 @@ TEST_CASE("deadlines expire in order, and removed ones do not") {
     CHECK(t.left() == timers::never);
   }
 }
+
+TEST_CASE("a number of seconds is a time, unless it is negative or more than 30 years") {
+  for (const double seconds : {-1.0, -0.5, 1e9, 1e300}) {
+    CHECK_FALSE(timers::has_end(seconds));
+    CHECK(timers::after(seconds) == timers::never);
+  }
+  const int64_t before = timers::now();
+  const int64_t at = timers::after(0.5), now = timers::after(0);
+  const int64_t since = timers::now();
+  CHECK((at >= before + 500'000'000 && at <= since + 500'000'000));
+  CHECK((now >= before && now <= since));
+  CHECK(timers::seconds_until(now) == 0);
+  CHECK(timers::seconds_until(timers::after(100)) > 50);
+  CHECK(timers::after(0.999e9) != timers::never);
+}

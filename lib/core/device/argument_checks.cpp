@@ -68,4 +68,8 @@ void throw_too_many_operations() {
   throw resource_error("more than 2^24 operations are under way; complete some before posting more");
 }
 
+void reject_timeout(const char* operation) {
+  throw_invalid(operation, "timeout", "nan", "a number of seconds", "a negative one means for ever");
+}
+
 }  // namespace lci::core

@@ -63,6 +63,8 @@ inline bool valid_receive(const device& d, const post_recv_args& a, matching_pol
 [[noreturn]] LCI_COLD void throw_peer_failure(const device& d, int rank);
 [[noreturn]] LCI_COLD void throw_refused(int rank);
 [[noreturn]] LCI_COLD void throw_too_many_operations();
+/// For a call whose argument `timeout` is NaN.
+[[noreturn]] LCI_COLD void reject_timeout(const char* operation);
 [[noreturn]] LCI_COLD void throw_no_pool(size_t size);
 
 /// The range must lie in what the owner has registered with its device of the same uid.

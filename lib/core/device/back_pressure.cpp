@@ -1,11 +1,10 @@
 #include "lib/core/device/back_pressure.hpp"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/progress_backoff.hpp"
-#include "lib/core/operation/ticket.hpp"
+#include "lib/core/operation/timers.hpp"
 
 namespace lci::core {
 
@@ -15,14 +14,14 @@ namespace {
 /// waited from `deadline`.
 template <class F>
 void make_progress_until(device& d, double& deadline, F over) {
-  const bool ends = has_timer(deadline);
-  const int64_t latest = ends ? timers::now() + static_cast<int64_t>(deadline * 1e9) : timers::never;
+  const int64_t latest = timers::after(deadline);
+  const bool ends = latest != timers::never;
   int64_t left = latest;
   for (progress_backoff rounds(d); !over() && left > 0;) {
     rounds.next(left / 1000);
     if (ends) left = latest - timers::now();
   }
-  if (ends) deadline = static_cast<double>(std::max<int64_t>(latest - timers::now(), 0)) / 1e9;
+  if (ends) deadline = timers::seconds_until(latest);
 }
 
 }  // namespace

@@ -9,9 +9,11 @@
 #include "lib/base/check.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/measured_yield.hpp"
+#include "lib/core/device/argument_checks.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/long_sleep.hpp"
+#include "lib/core/operation/timers.hpp"
 
 namespace lci::core {
 
@@ -27,92 +29,120 @@ wait_policy policy_of(const char* operation, const Args& a) {
   return {operation, a.timeout, a.park, a.do_progress ? a.device.p_impl : nullptr};
 }
 
-LCI_COLD inline void reject_timeout(const char* operation) {
-  throw_invalid(operation, "timeout", "nan", "a number of seconds", "a negative one means for ever");
-}
+/// The wait of one thread for an object that is not ready: the thread polls, yields, then sleeps longer and longer. A
+/// local variable of wait_until(), which explains the arguments.
+template <class Ready, class Sleep>
+class wait_loop {
+ public:
+  wait_loop(const wait_policy& policy, Ready& ready, Sleep& sleep)
+      : policy_(policy),
+        device_(policy.progressed),
+        ready_(ready),
+        sleep_(sleep),
+        // A thread that makes progress yields for a while before it sleeps: a message that comes soon is then handled
+        // sooner.
+        awake_(std::chrono::microseconds(device_ != nullptr ? 100 : 20)),
+        quiet_since_(clock::now()),
+        deadline_(nanoseconds(timers::after(policy.timeout))),
+        sleep_long_(device_) {
+    if (LCI_LIKELY(device_ == nullptr || !policy.park || !device_->line.is_quiet(quiet_since_))) return;
+    quiet_since_ -= awake_;  // goes on where the last wait has ended
+    slice_ = longest_slice;
+    polls_ = polls_after_sleep;
+  }
 
-/// Waits until ready() is true. False: the timeout has passed. `sleep(ns)` must sleep at most that long (negative: for
-/// ever), and wake when another thread makes it ready.
+  /// Returns true once the object is ready, false once the timeout has passed.
+  bool run() {
+    for (;;) {
+      const bool served = device_ != nullptr && device_->served();
+      const bool yields_are_dear = measured_yield::is_dear();
+      const measured_yield::pause pause(yields_are_dear);  // of the network's yields, too: this thread sleeps instead
+      bool happened = false;
+      for (int i = 0; i < polls_; ++i) {
+        happened |= poll(served);
+        if (ready_()) return true;
+      }
+      polls_ = polls_awake;
+      const clock::time_point now = clock::now();
+      if (now >= deadline_) {
+        if (device_ != nullptr && policy_.park && slice_ == longest_slice) device_->line.note_quiet(now);
+        return false;
+      }
+      if (happened) {
+        quiet_since_ = now;
+        slice_ = shortest_slice;
+        device_->line.note_event();
+      }
+      if (now - quiet_since_ < spin) continue;
+      yield_or_sleep(now, served, yields_are_dear);
+      if (ready_()) return true;
+    }
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  using nanoseconds = std::chrono::nanoseconds;
+  static constexpr nanoseconds spin = std::chrono::microseconds(20);
+  static constexpr nanoseconds shortest_slice = std::chrono::microseconds(100);
+  static constexpr nanoseconds longest_slice = std::chrono::milliseconds(2);
+  // Polls before the clock is read; after a sleep that no message has ended, as many as reach each network.
+  static constexpr int polls_awake = 32, polls_after_sleep = 4;
+
+  /// Returns whether progress has found anything.
+  bool poll(bool served) {
+    if (device_ != nullptr && !served) return device_->progress();
+    if (served) device_->failures.report();
+    cpu_pause();
+    return false;
+  }
+
+  void yield_or_sleep(clock::time_point now, bool served, bool yields_are_dear) {
+    const nanoseconds left = deadline_ - now;
+    const int64_t at_most = deadline_ == clock::time_point::max() ? -1 : left.count();  // as sleep() takes it
+    const bool stays_awake = !policy_.park || now - quiet_since_ < awake_;
+    if (stays_awake && !yields_are_dear) {
+      measured_yield::yield();
+    } else if (device_ == nullptr) {
+      sleep_(at_most);
+    } else if (served) {
+      sleep_(std::min(slice_, left).count());
+      slice_ = std::min(2 * slice_, 10 * longest_slice);
+    } else {
+      polls_ = polls_after_sleep;
+      if (!stays_awake && slice_ == longest_slice && sleep_long_(at_most, sleep_)) return;
+      // Messages in the backlog can be sent when their peer has made room, but that does not wake this thread. So its
+      // first sleeps are short. They become longer, as the peer may make no progress for a long time.
+      const nanoseconds due(device_->deadlines.left());
+      device_->net->wait(std::max<int64_t>(std::min({slice_, left, due}).count() / 1000, 1));
+      if (!stays_awake) slice_ = std::min(2 * slice_, longest_slice);
+    }
+  }
+
+  const wait_policy& policy_;
+  device* const device_;
+  Ready& ready_;
+  Sleep& sleep_;
+  const nanoseconds awake_;
+  clock::time_point quiet_since_;
+  const clock::time_point deadline_;
+  nanoseconds slice_ = shortest_slice;  // of the next sleep
+  int polls_ = polls_awake;             // before the clock is read next
+  long_wait sleep_long_;
+};
+
+/// Waits until ready() is true. Returns false if the timeout has passed. `sleep(ns)` must sleep at most that long
+/// (negative: for ever), and wake when another thread makes it ready.
 ///
 /// A thread that makes progress sleeps in the network device: at first for short times, which other threads' signals do
 /// not end; then until anything happens (long_sleep.hpp). Where a progress thread serves the device, the waiting thread
 /// uses sleep(), and wakes from time to time to throw the failures that the progress thread has recorded.
 template <class Ready, class Sleep>
 bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
-  using clock = std::chrono::steady_clock;
-  using std::chrono::nanoseconds;
-  constexpr nanoseconds spin = std::chrono::microseconds(20);
-  // A thread that makes progress yields for a while before it sleeps: a message that comes soon is handled sooner.
-  const nanoseconds awake = std::chrono::microseconds(policy.progressed != nullptr ? 100 : 20);
-  constexpr nanoseconds shortest = std::chrono::microseconds(100);
-  // Polls before the clock is read; after a sleep that no message has ended, as many as reach each network.
-  constexpr int polls_awake = 32, polls_after_sleep = 4;
-
   if (LCI_UNLIKELY(std::isnan(policy.timeout))) reject_timeout(policy.operation);
   if (ready()) return true;
   if (policy.progressed && tls_in_progress)
     throw_invalid(policy.operation, "do_progress", "true", "false inside a handler", "or wait outside of progress()");
-  const bool for_ever = !(policy.timeout >= 0 && policy.timeout < 1e9);
-  clock::time_point quiet_since = clock::now();
-  const clock::time_point deadline =
-      for_ever ? clock::time_point::max() : quiet_since + nanoseconds(static_cast<int64_t>(policy.timeout * 1e9));
-  constexpr nanoseconds longest_slice = std::chrono::milliseconds(2);
-  const bool goes_on = policy.progressed && policy.park && policy.progressed->line.is_quiet(quiet_since);
-  if (LCI_UNLIKELY(goes_on)) quiet_since -= awake;
-  nanoseconds slice = LCI_UNLIKELY(goes_on) ? longest_slice : shortest;
-  int polls = LCI_UNLIKELY(goes_on) ? polls_after_sleep : polls_awake;
-  long_wait sleep_long(policy.progressed);
-  for (;;) {
-    const bool served = policy.progressed != nullptr && policy.progressed->served();
-    const nanoseconds longest = served ? 10 * longest_slice : longest_slice;
-    bool happened = false;
-    const bool yields_are_dear = measured_yield::is_dear();
-    const measured_yield::pause pause(yields_are_dear);  // of the network's yields, too: this thread sleeps instead
-    for (int i = 0; i < polls; ++i) {
-      if (served) {
-        policy.progressed->failures.report();
-        cpu_pause();
-      } else if (policy.progressed) {
-        happened |= policy.progressed->progress();
-      } else {
-        cpu_pause();
-      }
-      if (ready()) return true;
-    }
-    polls = polls_awake;
-    const clock::time_point now = clock::now();
-    if (now >= deadline) {
-      if (policy.progressed && policy.park && slice == longest_slice) policy.progressed->line.note_quiet(now);
-      return false;
-    }
-    if (happened) {
-      quiet_since = now;
-      slice = shortest;
-      policy.progressed->line.note_event();
-    }
-    if (now - quiet_since < spin) continue;
-    const nanoseconds left = deadline - now;
-    const bool stays_awake = !policy.park || now - quiet_since < awake;
-    if (stays_awake && !yields_are_dear) {
-      measured_yield::yield();
-    } else if (served) {
-      sleep(std::min(slice, left).count());
-      slice = std::min(2 * slice, longest);
-    } else if (policy.progressed && !stays_awake && slice == longest_slice &&
-               sleep_long(for_ever ? -1 : left.count(), sleep)) {
-      polls = polls_after_sleep;
-    } else if (policy.progressed) {
-      // Messages in the backlog can be sent when their peer has made room, but that does not wake this thread. So its
-      // first sleeps are short. They become longer, as the peer may make no progress for a long time.
-      const nanoseconds due(policy.progressed->deadlines.left());
-      policy.progressed->net->wait(std::max<int64_t>(std::min({slice, left, due}).count() / 1000, 1));
-      if (!stays_awake) slice = std::min(2 * slice, longest);
-      polls = polls_after_sleep;
-    } else {
-      sleep(for_ever ? int64_t{-1} : left.count());
-    }
-    if (ready()) return true;
-  }
+  return wait_loop<Ready, Sleep>(policy, ready, sleep).run();
 }
 
 }  // namespace lci::core

@@ -108,7 +108,7 @@ bool ticket::has_deadline() {
 }
 
 void ticket::arm(uint64_t serial, double seconds) {
-  const int64_t when = timers::now() + static_cast<int64_t>(seconds * 1e9);
+  const int64_t when = timers::after(seconds);
   device* d;
   {
     std::lock_guard guard(lock_);
@@ -206,7 +206,7 @@ ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status,
   t->holders_ = 1;
   t->cancelled_as_ = errorcode_t::done;
   t->signalled_ = t->stopped_ = false;
-  t->timed_ = has_timer(deadline);
+  t->timed_ = timers::has_end(deadline);
   return t;
 }
 

@@ -12,6 +12,7 @@
 #include "lib/base/thread_index.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/operation/operation.hpp"
+#include "lib/core/operation/timers.hpp"
 #include "lib/core/wire/wire.hpp"
 
 namespace lci::core {
@@ -78,7 +79,7 @@ class ticket final : public comp_impl_t {
 
   // --- cancel and deadline ---
 
-  /// Cancels the operation with status `why`. False if it has ended, or was cancelled before.
+  /// Cancels the operation with status `why`. Returns false if it has ended, or was cancelled before.
   bool cancel(uint64_t serial, errorcode_t why);
 
   size_t timer_at = no_timer;  // under the lock of the device's timers
@@ -123,14 +124,11 @@ inline comp_impl_t* comp_of(const operation* op) { return op->named ? ticket_of(
 /// Throws for a deadline that is NaN.
 [[noreturn]] LCI_COLD void reject_deadline(double seconds);
 
-/// Returns whether an operation with a deadline in so many seconds needs a timer. A negative number means no deadline,
-/// and so does one of more than 30 years.
-inline bool has_timer(double deadline) { return deadline >= 0 && deadline < 1e9; }
-
-/// Starts the timer of a post that was accepted as `posted`. Within the life of a `timers::room`, if has_timer().
+/// Starts the timer of a post that was accepted as `posted`. Within the life of a `timers::room`, if the deadline has
+/// an end.
 template <class Args>
 void arm_deadline(const Args& a) {
-  if (a.operation == nullptr || a.operation->is_empty() || !has_timer(a.deadline)) return;
+  if (a.operation == nullptr || a.operation->is_empty() || !timers::has_end(a.deadline)) return;
   const operation_t name = *a.operation;
   static_cast<ticket*>(name.impl)->arm(name.serial, a.deadline);
 }
@@ -143,7 +141,7 @@ class ticket_pool {
   ticket_pool& operator=(const ticket_pool&) = delete;
 
   /// A held ticket that forwards to `behind`; a cancel before the end reports `status`, except for the error.
-  /// `deadline`: as passed to the post, which calls arm() if has_timer(deadline).
+  /// `deadline`: as passed to the post, which calls arm() if timers::has_end(deadline).
   ticket* get(device& d, comp_impl_t* behind, const status_t& status, double deadline);
   void put(ticket* t);
   /// Detaches the tickets of a device that is being freed, and stops their timers.

@@ -1,6 +1,7 @@
 // The deadlines of a device's posted operations.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -28,6 +29,15 @@ class timers {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
+  /// Returns whether a deadline or timeout in so many seconds comes at all. A negative number means that it does not,
+  /// and so does one of more than 30 years. `seconds` must not be NaN.
+  static bool has_end(double seconds) { return seconds >= 0 && seconds < 1e9; }
+  /// The time in so many seconds, as now(); `never` unless has_end(seconds).
+  static int64_t after(double seconds) {
+    return has_end(seconds) ? now() + static_cast<int64_t>(seconds * 1e9) : never;
+  }
+  /// Seconds from now until `time`, as after() returned it and not `never`; 0 if it has passed.
+  static double seconds_until(int64_t time) { return static_cast<double>(std::max<int64_t>(time - now(), 0)) / 1e9; }
 
   /// `attention` is incremented and decremented with the entries.
   explicit timers(std::atomic<int>& attention) : armed(attention) {}
@@ -49,8 +59,8 @@ class timers {
     timers* const in_;
   };
 
-  /// `when`: as now(). True if the entry is the earliest: then sleeping progress threads must be woken. Within the life
-  /// of a `room` of the caller.
+  /// `when`: as now(). Returns true if the entry is the earliest: then sleeping progress threads must be woken. Within
+  /// the life of a `room` of the caller.
   bool add(ticket* who, uint64_t serial, int64_t when);
   void remove(ticket* who);
   /// Nanoseconds until the next deadline; 0 or less: one is due; `never`: there is none.

@@ -31,7 +31,7 @@ LCI_COLD status_t with_name(Args& a, Post post) {
   if (a.operation == nullptr) a.operation = &here;
   *a.operation = {};
   // Made before the post: an operation that is outstanding must not fail for lack of memory.
-  const timers::room room_for_deadline(has_timer(a.deadline) ? &a.device.p_impl->deadlines : nullptr);
+  const timers::room room_for_deadline(timers::has_end(a.deadline) ? &a.device.p_impl->deadlines : nullptr);
   status_t status;
   try {
     status = post();

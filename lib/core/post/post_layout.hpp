@@ -31,7 +31,7 @@ inline bool is_ordered(const post_get_args&) { return false; }
 enum class way_in_time : uint8_t { usual, by_messages, from_copy };
 template <class Args>
 way_in_time way_to_end_in_time(const device& d, const Args& a) {
-  if (!has_timer(a.deadline) || !d.net->rma_waits_for(a.rank)) return way_in_time::usual;
+  if (!timers::has_end(a.deadline) || !d.net->rma_waits_for(a.rank)) return way_in_time::usual;
   return is_ordered(a) && !d.net->ordered_puts_follow_messages(a.rank) ? way_in_time::from_copy
                                                                        : way_in_time::by_messages;
 }

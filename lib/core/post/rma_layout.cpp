@@ -81,7 +81,7 @@ size_t post_many(device& d, int rank, void* base, const rmr_t& rmr, uint64_t dis
 /// Returns whether the pieces of a put or get have deadlines of their own.
 template <class Args>
 bool has_pieces_in_time(const device& d, const Args& a) {
-  return has_timer(a.deadline) && (!d.limits.rma || way_to_end_in_time(d, a) != way_in_time::usual);
+  return timers::has_end(a.deadline) && (!d.limits.rma || way_to_end_in_time(d, a) != way_in_time::usual);
 }
 
 /// Bytes of a piece of an ordered put: one piece for the network, or one message, as the rest of a larger one would
@@ -130,7 +130,7 @@ class layout_transfer final : public dependent, private deferred_task {
     if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
     piece_.layout = piece_.remote_layout = nullptr;
     piece_.operation = nullptr;
-    if (has_pieces_in_time(device_, a)) latest_ = timers::now() + static_cast<int64_t>(a.deadline * 1e9);
+    if (has_pieces_in_time(device_, a)) latest_ = timers::after(a.deadline);
     piece_.deadline = -1;
     piece_.remote_comp = 0;
     piece_.local_comp = comp_t(this);
@@ -182,7 +182,7 @@ class layout_transfer final : public dependent, private deferred_task {
 
  private:
   status_t post_piece_in_time(Args& a, bool in_turn) {
-    a.deadline = static_cast<double>(std::max<int64_t>(latest_ - timers::now(), 0)) / 1e9;
+    a.deadline = timers::seconds_until(latest_);
     return with_name(a, [&] { return post_piece(a, in_turn); });
   }
   void run_later() {
@@ -208,6 +208,27 @@ class layout_transfer final : public dependent, private deferred_task {
     enqueue(device_, std::move(item));
     return false;
   }
+  /// Posts `piece_`. A failure is recorded, and returned as `done`. Throws misuse, which the first piece finds, to the
+  /// program.
+  status_t post_next(bool in_turn) {
+    try {
+      Args a = piece_;  // a post may change its arguments
+      return latest_ == 0 ? post_piece(a, in_turn) : post_piece_in_time(a, in_turn);
+    } catch (const peer_failure_error&) {
+      const failure how = device_.failures.with(status_.rank);
+      // If it is not known yet whether the peer failed or freed its device, retry: a later poll reports it.
+      if (how == failure::none) return errorcode_t::retry;
+      fail_as(how);
+    } catch (const invalid_argument_error&) {  // meanwhile disconnect() has freed the id of the peer
+      if (!has_begun_) throw;
+      fail_as(failure::cancelled);
+    } catch (const resource_error&) {
+      fail_as(failure::fatal);
+    } catch (const std::bad_alloc&) {  // earlier pieces may be outstanding
+      return errorcode_t::retry_nomem;
+    }
+    return errorcode_t::done;
+  }
   /// Returns false if a piece has to be retried: deferred work calls run(), or the backlog post_rest(), which
   /// continues. Then this object may be gone, unless `in_turn`: the backlog has called, and keeps the item.
   bool post_pieces(bool in_turn) {
@@ -228,25 +249,7 @@ class layout_transfer final : public dependent, private deferred_task {
       piece_.remote_disp = disp_ + to_.offset();
       if (const rmr_t* rmr = to_.rmr()) piece_.rmr = *rmr;
       pieces_.fetch_add(1, std::memory_order_relaxed);
-      status_t status;
-      try {
-        Args a = piece_;  // a post may change its arguments
-        status = latest_ == 0 ? post_piece(a, in_turn) : post_piece_in_time(a, in_turn);
-      } catch (const peer_failure_error&) {  // misuse is thrown to the caller, by the first piece
-        // If it is not known yet whether the peer failed or freed its device, retry: a later poll reports it.
-        const failure how = device_.failures.with(status_.rank);
-        if (how != failure::none) fail_as(how);
-        status = how != failure::none ? errorcode_t::done : errorcode_t::retry;
-      } catch (const invalid_argument_error&) {  // meanwhile disconnect() has freed the id of the peer
-        if (!has_begun_) throw;
-        fail_as(failure::cancelled);
-        status = errorcode_t::done;
-      } catch (const resource_error&) {
-        fail_as(failure::fatal);
-        status = errorcode_t::done;
-      } catch (const std::bad_alloc&) {  // earlier pieces may be outstanding
-        status = errorcode_t::retry_nomem;
-      }
+      const status_t status = post_next(in_turn);
       if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
       has_begun_ = true;
       if (status.is_retry()) {
