@@ -1,6 +1,7 @@
 #include "network/routed/with_outside.hpp"
 
 #include <exception>
+#include <new>
 
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
@@ -54,10 +55,19 @@ contact with_outside::contact_with(int peer) {
   // The peer is on this host.
   try {
     now.peer = near_->connect(now.near_address);
+    return now;
   } catch (const std::exception&) {
-    now.peer = far_->connect_far(now.address);  // another user's, or in a container with a file system of its own
+    // It is another user's, or in a container with a file system of its own.
   }
-  return now;
+  // The attempt no longer owns an id, so what prevents a new one is its result.
+  try {
+    now.peer = far_->connect_far(now.address);
+    return now;
+  } catch (const std::bad_alloc&) {
+    return {contact::state::gone, "no memory"};
+  } catch (const std::exception& e) {
+    return {contact::state::gone, e.what()};
+  }
 }
 
 }  // namespace lci::network::routed

@@ -1,6 +1,6 @@
 // Connections with peers outside of the job: connect, disconnect, and the address to connect to.
-#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <string>
@@ -14,12 +14,11 @@
 #include "lib/core/device/net_context.hpp"
 #include "lib/core/device/progress_backoff.hpp"
 #include "lib/core/operation/make_status.hpp"
+#include "lib/core/operation/timers.hpp"
 
 namespace lci::core {
 
 namespace {
-
-using clock = std::chrono::steady_clock;
 
 LCI_COLD void log_failure(const std::string& reason) {
   try {
@@ -33,11 +32,11 @@ LCI_COLD void log_failure(const std::string& reason) {
 /// of deferred work, which calls run() until the peer is connected or the attempt has failed; run() then signals the
 /// completion object and deletes the attempt. Used by one thread at a time.
 struct attempt : deferred_task {
-  attempt(device& d, clock::time_point until, comp_impl_t* c, void* context)
+  attempt(device& d, int64_t until, comp_impl_t* c, void* context)
       : deferred_task(run), by(d), deadline(until), comp(c), user_context(context) {}
   device& by;
-  int peer = -1;  // until the context has begun to connect
-  clock::time_point deadline;
+  int peer = -1;     // until the context has begun to connect
+  int64_t deadline;  // as timers::now()
   comp_impl_t* comp;
   void* user_context;
 
@@ -51,7 +50,7 @@ struct attempt : deferred_task {
       now.what = peer == by.rt.rank() ? network::contact::state::made : network::contact::state::under_way;
     }
     if (now.what != network::contact::state::under_way) return now;
-    if (clock::now() < deadline && !by.lifetime.closing()) return now;
+    if (timers::now() < deadline && !by.lifetime.closing()) return now;
     network::contact late{network::contact::state::gone,
                           "the runtime at that address did not answer in time: it must make progress; raise "
                           "connect's timeout, or check whether the process hangs"};
@@ -59,13 +58,27 @@ struct attempt : deferred_task {
     return late;
   }
 
+  /// The same, but what state() throws ends the attempt; without memory for an answer, it is asked for again.
+  network::contact state_of_deferred() {
+    network::contact failed{network::contact::state::gone};
+    try {
+      return state();
+    } catch (const std::bad_alloc&) {
+      return {};
+    } catch (const std::exception& e) {
+      try {
+        failed.reason = e.what();
+      } catch (const std::bad_alloc&) {
+        // The warning then says only that connect() has failed.
+      }
+    }
+    net().disconnect(peer);
+    return failed;
+  }
+
   static bool run(deferred_task* self) {
     std::unique_ptr<attempt> a(static_cast<attempt*>(self));
-    network::contact now;  // without memory for an answer, it is asked for again
-    try {
-      now = a->state();
-    } catch (const std::bad_alloc&) {
-    }
+    network::contact now = a->state_of_deferred();
     if (now.what == network::contact::state::under_way) {
       device& d = a->by;
       d.rt.deferred.push(a.release());
@@ -138,12 +151,8 @@ status_t connect(connect_args& a) {
   if (waits && tls_in_progress)
     throw_invalid("connect", "local_comp", "empty", "a completion object inside a handler",
                   "the connection can't be waited for there");
-  if (std::isnan(a.timeout))
-    throw_invalid("connect", "timeout", "nan", "a number of seconds", "a negative one means for ever");
-  const bool for_ever = !(a.timeout >= 0 && a.timeout < 1e9);
-  const auto deadline = for_ever ? clock::time_point::max()
-                                 : clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(a.timeout * 1e9));
-  auto connecting = std::make_unique<attempt>(d, deadline, a.local_comp.p_impl, a.user_context);
+  if (std::isnan(a.timeout)) reject_timeout("connect");
+  auto connecting = std::make_unique<attempt>(d, timers::after(a.timeout), a.local_comp.p_impl, a.user_context);
   connecting->peer = d.net_context.p_impl->net->connect(a.address);
   const auto done = [&] { return make_status(errorcode_t::done, connecting->peer, nullptr, 0, 0, a.user_context); };
   if (connecting->peer == d.rt.rank()) return done();
