@@ -135,7 +135,7 @@ class alignas(cache_line) in_lane {
     given_back_ = end;
     written_.add(size);
   }
-  /// Gives back some of the room of a message that was answered first. False, as is_due() then.
+  /// Gives back some of the room of a message that was answered first. Returns false, as is_due() then.
   bool give_back_later();
   /// At the end of a drain: the slots up to `next`, and the byte ring up to `data_head`, are read.
   struct give_room_back {
@@ -167,6 +167,12 @@ class alignas(cache_line) in_lane {
   static constexpr uint64_t most_given_back = 1024;  // bytes
   // Bytes of slots in a row without a message: the rest of a line, and lines at the end of the ring.
   static constexpr ptrdiff_t most_skipped = slot_size + (slot_word::most_lines - 1) * cache_line;
+  template <class OnMessage>
+  bool take_only_message(give_room_back& at, int source, int max, OnMessage& on_message);
+  static std::byte* end_of_full_slots(const give_room_back& at, std::byte*& limit, std::byte* wrap);
+  template <class OnMessage, class OnImmediate>
+  void deliver(give_room_back& at, const std::byte* end, int source, int& left, OnMessage& on_message,
+               OnImmediate& on_immediate);
   void end_drain(const give_room_back& at, bool slower, bool answers);
   void end_of_bytes(uint64_t data_head, bool slower, bool answers);
 
@@ -202,6 +208,106 @@ LCI_NOINLINE void deliver_lines(int source, slot_view slot, size_t size, OnMessa
   on_message(source, whole, size);
 }
 
+// The next three functions are parts of drain(), and are inlined into it.
+
+/// If the next message is in slots, and is the only one to be handled now, passes it to on_message() and returns true:
+/// where messages come one by one, that is usual.
+template <class OnMessage>
+LCI_ALWAYS_INLINE inline bool in_lane::take_only_message(give_room_back& at, int source, int max,
+                                                         OnMessage& on_message) {
+  const slot_view first(at.first);
+  const uint64_t word = first.word().load(std::memory_order_acquire);  // A1
+  const uint32_t size = slot_word::flags(word) & slot_word::size_mask;
+  const uint64_t span = slot_word::is_short(word)                                         ? 1
+                        : slot_word::is_long(word) && LCI_LIKELY(size <= slot_word::wide) ? 2
+                                                                                          : 0;
+  if (!slot_word::is_of(word, at.begin) || span == 0 || (max != 1 && is_full(at.begin + span))) return false;
+  at.next += span * slot_size;
+  on_message(source, first.payload(), size);
+  if (max > 1) give_slots_back(at);
+  return true;
+}
+
+/// Returns the end of the full slots from `at.first` on that are to be handled together: at most up to `limit`, which
+/// is moved towards `wrap`, the end of the ring, for slots without a message.
+///
+/// Reading several words first lets their cache misses overlap: one after the other, with a handler in between, each
+/// message would cost a full transfer between two cores. For the same reason a branch, which is predicted, decides how
+/// many slots a message takes: if that were computed, the next slot's address would depend on this word.
+LCI_ALWAYS_INLINE inline std::byte* in_lane::end_of_full_slots(const give_room_back& at, std::byte*& limit,
+                                                               std::byte* wrap) {
+  const std::byte* const first_limit = limit;
+  std::byte* end = at.first;
+  for (uint64_t number = at.begin; end < limit; ++number, end += slot_size) {
+    const uint64_t word = slot_view(end).word().load(std::memory_order_acquire);  // A1
+    if (!slot_word::is_of(word, number)) break;
+    if (LCI_LIKELY(slot_word::is_short(word))) continue;
+    const uint32_t flags = slot_word::flags(word);
+    if ((flags & slot_word::skipped) != 0) {
+      const uint64_t n = (flags & slot_word::takes_line) != 0 ? 2 : 1;
+      // The sender skips slots only in front of a message, so they do not count as messages. At most `most_skipped`
+      // bytes are passed over, as a faulty sender might skip slots without end.
+      if (limit - first_limit < most_skipped) limit = std::min(limit + n * slot_size, wrap);
+      number += n - 1;
+      end += (n - 1) * slot_size;
+    } else if ((flags & slot_word::takes_line) != 0) {
+      const uint64_t others = slot_word::slots_of_long(flags & slot_word::size_mask) - 1;
+      number += others;
+      end += others * slot_size;
+    }
+  }
+  return end;
+}
+
+/// Passes on the messages in the slots from `at.next` to `end`. Adds to `left` the slots that do not count as messages.
+template <class OnMessage, class OnImmediate>
+LCI_ALWAYS_INLINE inline void in_lane::deliver(give_room_back& at, const std::byte* end, int source, int& left,
+                                               OnMessage& on_message, OnImmediate& on_immediate) {
+  while (at.next < end) {
+    const slot_view slot(at.next);
+    at.next += slot_size;
+    const uint64_t word = slot.word().load(std::memory_order_relaxed);
+    const uint32_t flags = slot_word::flags(word);
+    if (LCI_LIKELY(slot_word::is_short(word))) {
+      on_message(source, slot.payload(), flags);
+      continue;
+    }
+    const uint32_t size = flags & slot_word::size_mask;
+    if ((flags & slot_word::takes_line) != 0) {
+      const uint64_t n = slot_word::slots_of_long(size);
+      at.next += (n - 1) * slot_size;
+      left += static_cast<int>(n - 1);
+      if (LCI_UNLIKELY((flags & slot_word::skipped) != 0))
+        ++left;
+      else if (size <= slot_word::wide)
+        on_message(source, slot.payload(), size);
+      else if (LCI_LIKELY(size <= slot_word::widest))
+        deliver_lines(source, slot, size, on_message);
+      continue;
+    }
+    if ((flags & slot_word::immediate) != 0) {
+      uint32_t imm;
+      std::memcpy(&imm, slot.payload(), sizeof imm);
+      on_immediate(source, imm);
+      continue;
+    }
+    if ((flags & slot_word::in_ring) == 0) {
+      ++left;
+      continue;
+    }
+    ring_reference where;
+    std::memcpy(&where, slot.payload(), sizeof where);
+    if (where.offset > data_size_ || size > data_size_ - where.offset) continue;  // not trusted
+    // The space is given back only after the handler has returned.
+    struct advance_after {
+      uint64_t& position;
+      uint64_t end;
+      ~advance_after() { position = end; }
+    } after{at.data_head, std::max(where.end, at.data_head)};
+    on_message(source, data_ + where.offset, size);
+  }
+}
+
 template <class OnMessage, class OnImmediate>
 int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
   const slot_ring slots = slots_;  // copied, as the compiler must assume that handlers change the lane
@@ -209,91 +315,16 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
   const uint64_t head = head_.load(std::memory_order_relaxed);
   const slot_view first = slots[head];
   give_room_back at{*this, head, first.begin(), first.begin(), data_head_};
-  const uint64_t first_word = first.word().load(std::memory_order_acquire);  // A1
-  // Where messages come one by one, the first is usually the only one.
-  const uint32_t first_size = slot_word::flags(first_word) & slot_word::size_mask;
-  const uint64_t span = slot_word::is_short(first_word)                                               ? 1
-                        : slot_word::is_long(first_word) && LCI_LIKELY(first_size <= slot_word::wide) ? 2
-                                                                                                      : 0;
-  if (slot_word::is_of(first_word, head) && span != 0 && (max == 1 || !is_full(head + span))) {
-    at.next += span * slot_size;
-    on_message(source, first.payload(), first_size);
-    if (max > 1) give_slots_back(at);
-    return 1;
-  }
+  if (take_only_message(at, source, max, on_message)) return 1;
   int left = max;  // messages
   for (;;) {
     // Slots up to the end of the ring have consecutive addresses.
     const uint64_t n_most = slots.n_before_wrap(at.begin);
     std::byte* const wrap = at.first + n_most * slot_size;
     std::byte* limit = at.first + std::min(static_cast<uint64_t>(left), n_most) * slot_size;
-    const std::byte* const first_limit = limit;
-    // Reading several words first lets their cache misses overlap: one after the other, with a handler in between, each
-    // message would cost a full transfer between two cores. For the same reason a branch, which is predicted, decides
-    // how many slots a message takes: if that were computed, the next slot's address would depend on this word.
-    std::byte* end = at.first;
-    for (uint64_t number = at.begin; end < limit; ++number, end += slot_size) {
-      const uint64_t word = slot_view(end).word().load(std::memory_order_acquire);  // A1
-      if (!slot_word::is_of(word, number)) break;
-      if (LCI_LIKELY(slot_word::is_short(word))) continue;
-      const uint32_t flags = slot_word::flags(word);
-      if ((flags & slot_word::skipped) != 0) {
-        const uint64_t n = (flags & slot_word::takes_line) != 0 ? 2 : 1;
-        // The sender skips slots only in front of a message, so they do not count as messages. At most `most_skipped`
-        // bytes are passed over, as a faulty sender might skip slots without end.
-        if (limit - first_limit < most_skipped) limit = std::min(limit + n * slot_size, wrap);
-        number += n - 1;
-        end += (n - 1) * slot_size;
-      } else if ((flags & slot_word::takes_line) != 0) {
-        const uint64_t others = slot_word::slots_of_long(flags & slot_word::size_mask) - 1;
-        number += others;
-        end += others * slot_size;
-      }
-    }
+    std::byte* const end = end_of_full_slots(at, limit, wrap);
     left -= static_cast<int>(n_slots(at.first, end));
-    while (at.next < end) {
-      const slot_view slot(at.next);
-      at.next += slot_size;
-      const uint64_t word = slot.word().load(std::memory_order_relaxed);
-      const uint32_t flags = slot_word::flags(word);
-      if (LCI_LIKELY(slot_word::is_short(word))) {
-        on_message(source, slot.payload(), flags);
-        continue;
-      }
-      const uint32_t size = flags & slot_word::size_mask;
-      if ((flags & slot_word::takes_line) != 0) {
-        const uint64_t n = slot_word::slots_of_long(size);
-        at.next += (n - 1) * slot_size;
-        left += static_cast<int>(n - 1);
-        if (LCI_UNLIKELY((flags & slot_word::skipped) != 0))
-          ++left;
-        else if (size <= slot_word::wide)
-          on_message(source, slot.payload(), size);
-        else if (LCI_LIKELY(size <= slot_word::widest))
-          deliver_lines(source, slot, size, on_message);
-        continue;
-      }
-      if ((flags & slot_word::immediate) != 0) {
-        uint32_t imm;
-        std::memcpy(&imm, slot.payload(), sizeof imm);
-        on_immediate(source, imm);
-        continue;
-      }
-      if ((flags & slot_word::in_ring) == 0) {
-        ++left;
-        continue;
-      }
-      ring_reference where;
-      std::memcpy(&where, slot.payload(), sizeof where);
-      if (where.offset > data_size_ || size > data_size_ - where.offset) continue;  // not trusted
-      // The space is given back only after the handler has returned.
-      struct advance_after {
-        uint64_t& position;
-        uint64_t end;
-        ~advance_after() { position = end; }
-      } after{at.data_head, std::max(where.end, at.data_head)};
-      on_message(source, data_ + where.offset, size);
-    }
+    deliver(at, end, source, left, on_message, on_immediate);
     if (LCI_LIKELY(end != wrap) || left <= 0) {
       end_drain(at, end < limit && max > 1, max == 1);
       return max - left;
