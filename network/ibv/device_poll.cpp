@@ -120,29 +120,32 @@ void device::handle(const completion& c, event_sink& sink) {
       if (c.peer >= 0) fail_peer(c.peer, text_of_status("receiving: ", c.status));
       return;
     case completion::kind::not_sent:
-      // Requests behind the failed one are flushed: its own completion comes first, or an event of the card. If neither
-      // has come, the queue pair is unusable all the same.
-      if (c.status == IBV_WC_WR_FLUSH_ERR) read_card_events();
-      fail_peer(c.peer, text_of_status("sending: ", c.status));
-      read_card_events();
-      // A peer that has freed its device sent a close notification first, maybe in this batch of completions. It is
-      // reported before the operation's failure, so that the reason of the failure is known. If the sink throws then, a
-      // later poll reports the operation.
-      if (deferred_.any()) {
-        struct kept_if_thrown {
-          device& of;
-          const completion& c;
-          bool thrown = true;
-          ~kept_if_thrown() {
-            if (LCI_UNLIKELY(thrown)) of.deferred_.add(of.unhandled_, c);
-          }
-        } operation{*this, c};
-        deferred_.report_failures(sink);
-        operation.thrown = false;
-      }
-      if (c.context != nullptr) sink.on_operation_failure(c.context, c.peer);
-      return;
+      return handle_unsent(c, sink);
   }
+}
+
+void device::handle_unsent(const completion& c, event_sink& sink) {
+  // Requests behind the failed one are flushed: its own completion comes first, or an event of the card. If neither
+  // has come, the queue pair is unusable all the same.
+  if (c.status == IBV_WC_WR_FLUSH_ERR) read_card_events();
+  fail_peer(c.peer, text_of_status("sending: ", c.status));
+  read_card_events();
+  // A peer that has freed its device sent a close notification first, maybe in this batch of completions. It is
+  // reported before the operation's failure, so that the reason of the failure is known. If the sink throws then, a
+  // later poll reports the operation.
+  if (deferred_.any()) {
+    struct kept_if_thrown {
+      device& of;
+      const completion& c;
+      bool thrown = true;
+      ~kept_if_thrown() {
+        if (LCI_UNLIKELY(thrown)) of.deferred_.add(of.unhandled_, c);
+      }
+    } operation{*this, c};
+    deferred_.report_failures(sink);
+    operation.thrown = false;
+  }
+  if (c.context != nullptr) sink.on_operation_failure(c.context, c.peer);
 }
 
 int device::offer_slot(uint32_t slot) {

@@ -22,6 +22,29 @@ uint64_t number_of(const wire::header& head, bool ordered) {
   return wire::may_have_number(head.what) ? head.tag >> 32 : 0;
 }
 
+/// Sets the counters of messages of its kind; other kinds are not counted.
+void set_counters(seen_message& seen) {
+  switch (seen.what) {
+    case wire::kind::am:
+    case wire::kind::am_acked:
+    case wire::kind::am_ordered:
+    case wire::kind::rts_am:
+    case wire::kind::rts_ordered:
+      seen.sent = counted::am_sent, seen.received = counted::am_received;
+      break;
+    case wire::kind::send:
+    case wire::kind::send_acked:
+    case wire::kind::rts_send:
+      seen.sent = counted::send_sent, seen.received = counted::send_received;
+      break;
+    case wire::kind::signal:
+      seen.sent = counted::signal_sent, seen.received = counted::signal_received;
+      break;
+    default:
+      break;
+  }
+}
+
 /// `bytes` are the first `known` of `size` bytes.
 seen_message look_at(const std::byte* bytes, size_t known, size_t size) {
   seen_message seen;
@@ -61,26 +84,7 @@ seen_message look_at(const std::byte* bytes, size_t known, size_t size) {
     default:
       break;
   }
-  if (!whole) return seen;
-  switch (m.head.what) {
-    case wire::kind::am:
-    case wire::kind::am_acked:
-    case wire::kind::am_ordered:
-    case wire::kind::rts_am:
-    case wire::kind::rts_ordered:
-      seen.sent = counted::am_sent, seen.received = counted::am_received;
-      break;
-    case wire::kind::send:
-    case wire::kind::send_acked:
-    case wire::kind::rts_send:
-      seen.sent = counted::send_sent, seen.received = counted::send_received;
-      break;
-    case wire::kind::signal:
-      seen.sent = counted::signal_sent, seen.received = counted::signal_received;
-      break;
-    default:
-      break;
-  }
+  if (whole) set_counters(seen);
   return seen;
 }
 
