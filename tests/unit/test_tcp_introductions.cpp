@@ -20,15 +20,18 @@ using net::socket_handle;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// Makes calls to one peer, and hangs up all when one has failed, as a context does whose links fail.
-struct caller_of_one_peer final : out::introductions_owner {
-  void on_caller(const out::hello&, size_t, socket_handle) override {}
-  void on_answer(uint32_t, const out::outcome&, const std::string&, socket_handle) override {}
-  void on_no_answer(uint32_t, bool, const std::string&) override {
+/// Connects to one peer several times, and abandons all attempts when one has failed, as a context does whose links
+/// fail.
+struct client_of_one_peer final : out::introductions_owner {
+  void on_accepted(const out::hello&, size_t, socket_handle) override {}
+  void on_outcome(uint32_t, const out::outcome&, const std::string&, socket_handle) override {}
+  void on_connect_failed(uint32_t, bool, const std::string&) override {
     ++failures;
-    for (uint32_t call = 1; call < all.next_call(); ++call) all.hang_up(call);
+    for (uint32_t attempt = 1; attempt < all.next_attempt(); ++attempt) all.abandon(attempt);
   }
-  void call(const sockaddr_storage& to, steady_clock::time_point deadline) { all.call({to}, out::hello(), deadline); }
+  void connect(const sockaddr_storage& to, steady_clock::time_point deadline) {
+    all.connect({to}, out::hello(), deadline);
+  }
   void handle_events() {
     epoll_event events[16];
     const int n = epoll_wait(epoll.get(), events, 16, 100);
@@ -48,32 +51,33 @@ struct caller_of_one_peer final : out::introductions_owner {
 
 }  // namespace
 
-TEST_CASE("when a call has failed at its deadline, the owner can hang up others that are late as well") {
+TEST_CASE("when an attempt to connect fails at its deadline, the owner can abandon others that are late as well") {
   sockaddr_storage here = lci::network::sockets::listening_address("127.0.0.1");
   const socket_handle listener = net::listen_at(here, 4);  // accepts nothing
-  caller_of_one_peer caller;
-  for (int i = 0; i < 3; ++i) caller.call(here, steady_clock::now() - milliseconds(1));
-  caller.all.handle_due();
-  CHECK(caller.failures == 1);
-  CHECK_FALSE(caller.all.any());
+  client_of_one_peer client;
+  for (int i = 0; i < 3; ++i) client.connect(here, steady_clock::now() - milliseconds(1));
+  client.all.handle_due();
+  CHECK(client.failures == 1);
+  CHECK_FALSE(client.all.any());
 }
 
-TEST_CASE("when a repeated call is refused, the owner can hang up others that are to be repeated as well") {
+TEST_CASE(
+    "when a repeated attempt to connect is refused, the owner can abandon others that are to be repeated as well") {
   sockaddr_storage here = lci::network::sockets::listening_address("127.0.0.1");
-  caller_of_one_peer caller;
+  client_of_one_peer client;
   {
     const socket_handle listener = net::listen_at(here, 4);
-    for (int i = 0; i < 3; ++i) caller.call(here, steady_clock::now() + milliseconds(60'000));
+    for (int i = 0; i < 3; ++i) client.connect(here, steady_clock::now() + milliseconds(60'000));
     // The peer closes the connections before it answers, so each is tried again.
     for (int i = 0; i < 3; ++i) socket_handle(accept(listener.get(), nullptr, nullptr));
-    for (int i = 0; i < 10; ++i) caller.handle_events();
-    CHECK(caller.failures == 0);
+    for (int i = 0; i < 10; ++i) client.handle_events();
+    CHECK(client.failures == 0);
   }
   const auto end = steady_clock::now() + milliseconds(10'000);
-  while (caller.failures == 0 && steady_clock::now() < end) {
-    caller.all.handle_due();
-    caller.handle_events();
+  while (client.failures == 0 && steady_clock::now() < end) {
+    client.all.handle_due();
+    client.handle_events();
   }
-  CHECK(caller.failures == 1);
-  CHECK_FALSE(caller.all.any());
+  CHECK(client.failures == 1);
+  CHECK_FALSE(client.all.any());
 }

@@ -23,7 +23,7 @@ namespace {
 constexpr std::chrono::milliseconds check_interval{50};
 // When a process ends, the kernel closes its sockets one after the other, so links may end before the control socket.
 constexpr std::chrono::seconds longest_doubt{1};
-constexpr std::chrono::seconds longest_link_call{30};
+constexpr std::chrono::seconds longest_link_attempt{30};
 // Limits the work of one call, so that many simultaneous connections don't delay a device's messages.
 constexpr int most_accepted_at_once = 32;
 constexpr size_t most_parked = 64;
@@ -152,21 +152,21 @@ int context::begin(const std::string& address, uint64_t host) {
     throw resource_error("connect: all " + std::to_string(capacity()) +
                          " peer ids are in use; disconnect some, or raise LCI_ATTR_MAX_PEERS");
   peer_state& p = at(peer);
-  p.now = phase::calling;
+  p.now = phase::connecting;
   p.network = network;
   p.provider = h.network;
-  p.called = true;
+  p.is_initiator = true;
   note_use();
-  p.call = introductions_.next_call();
+  p.attempt = introductions_.next_attempt();
   try {
     p.where = where;
     p.address = address;
-    controls_[p.call] = peer;
-    // The caller's own deadline ends the call by disconnect().
-    introductions_.call(where, h, clock::time_point::max());
+    controls_[p.attempt] = peer;
+    // The deadline of the program's connect() ends the attempt by disconnect().
+    introductions_.connect(where, h, clock::time_point::max());
   } catch (...) {
-    introductions_.hang_up(p.call);
-    controls_.erase(p.call);
+    introductions_.abandon(p.attempt);
+    controls_.erase(p.attempt);
     finish(peer, departure::disconnected);
     throw;
   }
@@ -184,8 +184,8 @@ void context::fail(int peer, contact::state how, const std::string& reason) {
 
 void context::fail_without_memory(int peer) { fail(peer, contact::state::gone, "no memory"); }
 
-void context::on_no_answer(uint32_t call, bool refused, const std::string& reason) {
-  if (const auto control = controls_.find(call); control != controls_.end()) {
+void context::on_connect_failed(uint32_t attempt, bool refused, const std::string& reason) {
+  if (const auto control = controls_.find(attempt); control != controls_.end()) {
     const int peer = control->second;
     controls_.erase(control);
     try {
@@ -197,7 +197,7 @@ void context::on_no_answer(uint32_t call, bool refused, const std::string& reaso
       return fail_without_memory(peer);
     }
   }
-  const auto link = links_.find(call);
+  const auto link = links_.find(attempt);
   if (link == links_.end()) return;
   const int peer = link->second.peer;
   links_.erase(link);
@@ -210,12 +210,12 @@ void context::on_no_answer(uint32_t call, bool refused, const std::string& reaso
   }
   if (at(peer).now == phase::connected) begin_end(peer, departure::died);
   if (at(peer).now != phase::linking) return;
-  drop_link_calls(peer);
+  abandon_link_attempts(peer);
   fail(peer, contact::state::gone, what);
 }
 
-void context::on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) {
-  if (const auto control = controls_.find(call); control != controls_.end()) {
+void context::on_outcome(uint32_t attempt, const outcome& m, const std::string& address, socket_handle socket) {
+  if (const auto control = controls_.find(attempt); control != controls_.end()) {
     const int peer = control->second;
     controls_.erase(control);
     try {
@@ -225,14 +225,14 @@ void context::on_answer(uint32_t call, const outcome& m, const std::string& addr
       at(peer).result.near_address = address;
       at(peer).result.address = at(peer).address;
     } catch (const std::bad_alloc&) {
-      drop_link_calls(peer);
+      abandon_link_attempts(peer);
       fail_without_memory(peer);
     }
     return;
   }
-  const auto link = links_.find(call);
+  const auto link = links_.find(attempt);
   if (link == links_.end()) return;
-  const link_call what = link->second;
+  const link_attempt what = link->second;
   links_.erase(link);
   peer_state& p = at(what.peer);
   if (p.now == phase::connected) return give_link(what.peer, what.device, std::move(socket));
@@ -240,7 +240,7 @@ void context::on_answer(uint32_t call, const outcome& m, const std::string& addr
   try {
     p.parked.emplace(what.device, std::move(socket));
   } catch (const std::bad_alloc&) {
-    drop_link_calls(what.peer);
+    abandon_link_attempts(what.peer);
     return fail_without_memory(what.peer);
   }
   if (--p.devices_left == 0) go_live(what.peer);
@@ -251,7 +251,7 @@ contact context::contact_with(int peer) {
   const std::lock_guard guard(mutex_);
   peer_state& p = at(peer);
   switch (p.now) {
-    case phase::calling:
+    case phase::connecting:
     case phase::linking:
       return {};
     case phase::unsuccessful: {
@@ -277,11 +277,11 @@ void context::establish(int peer, socket_handle control, uint32_t largest, const
   p.control = std::move(control);
   p.largest = std::min(largest, largest_eager_message);
   p.token = token;
-  p.devices_left = p.called ? static_cast<int>(devices_.size()) : 0;
+  p.devices_left = p.is_initiator ? static_cast<int>(devices_.size()) : 0;
   p.now = phase::linking;
   if (p.devices_left == 0) return go_live(peer);
   for (const device* d : devices_)
-    if (p.now == phase::linking) call_link(peer, d->number());
+    if (p.now == phase::linking) connect_link(peer, d->number());
 }
 
 void context::go_live(int peer) {
@@ -294,7 +294,7 @@ void context::go_live(int peer) {
   book_->on_connected(peer);
 }
 
-void context::call_link(int peer, uint16_t number) {
+void context::connect_link(int peer, uint16_t number) {
   const peer_state& p = at(peer);
   hello h;
   h.what = purpose::link;
@@ -302,13 +302,13 @@ void context::call_link(int peer, uint16_t number) {
   h.device = number;
   h.token = p.token;
   h.network = p.provider;
-  const uint32_t call = introductions_.next_call();
-  links_[call] = {peer, number};
+  const uint32_t attempt = introductions_.next_attempt();
+  links_[attempt] = {peer, number};
   try {
-    introductions_.call(p.where, h, clock::now() + longest_link_call);
+    introductions_.connect(p.where, h, clock::now() + longest_link_attempt);
   } catch (...) {
-    introductions_.hang_up(call);
-    links_.erase(call);
+    introductions_.abandon(attempt);
+    links_.erase(attempt);
     throw;
   }
 }
@@ -317,7 +317,7 @@ void context::give_link(int peer, uint16_t number, socket_handle socket) {
   peer_state& p = at(peer);
   for (device* d : devices_)
     if (d->number() == number)
-      return d->note_link({peer, p.generation, p.largest, p.network, p.called, std::move(socket)});
+      return d->note_link({peer, p.generation, p.largest, p.network, p.is_initiator, std::move(socket)});
   if (p.parked.size() < most_parked) p.parked.emplace(number, std::move(socket));
 }
 
@@ -327,7 +327,7 @@ void context::accept_some(size_t listener) {
   for (int i = 0; i < most_accepted_at_once; ++i) {
     socket_handle s(accept4(listeners_[listener].socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (s.get() >= 0) {
-      introductions_.add_caller(listener, std::move(s));
+      introductions_.add_inbound(listener, std::move(s));
       continue;
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
@@ -338,14 +338,14 @@ void context::accept_some(size_t listener) {
 
 // If it were reported again at once, a thread that sleeps until an event would not sleep.
 void context::pause(listener& l, int error) {
-  if (!has_waiting(l.socket) || introductions_.drop_slow_caller()) return;
+  if (!has_waiting(l.socket) || introductions_.drop_slow_inbound()) return;
   l.pauses = epoll_ctl(events_.get(), EPOLL_CTL_DEL, l.socket.get(), nullptr) == 0;
   if (!std::exchange(warned_, true))
     log_warning(std::string("tcp: can't accept a connection of a peer outside of the job: ") + std::strerror(error) +
                 "; raise `ulimit -n`");
 }
 
-void context::on_caller(const hello& from, size_t at_listener, socket_handle socket) {
+void context::on_accepted(const hello& from, size_t at_listener, socket_handle socket) {
   const listener& l = listeners_[at_listener];
   if (from.what == purpose::link) return take_link(from, l.provider, std::move(socket));
   outcome m;
@@ -385,8 +385,8 @@ void context::on_caller(const hello& from, size_t at_listener, socket_handle soc
 void context::take_link(const hello& from, uint64_t provider, socket_handle socket) {
   outcome m;
   const auto p = std::find_if(peers_.begin(), peers_.end(), [&](const peer_state& known) {
-    return known.now == phase::connected && !known.called && known.provider == provider && from.network == provider &&
-           equal(known.token, from.token);
+    return known.now == phase::connected && !known.is_initiator && known.provider == provider &&
+           from.network == provider && equal(known.token, from.token);
   });
   if (p == peers_.end()) m.what = verdict::unknown;
   if (!send_short(socket.get(), encode(m)) || p == peers_.end()) return;
@@ -411,7 +411,7 @@ uint16_t context::add(device& d, size_t eager_size) {
     for (size_t i = 0; i < peers_.size(); ++i) {
       peer_state& p = peers_[i];
       if (p.now != phase::connected && p.now != phase::linking) continue;
-      if (p.called) call_link(first() + static_cast<int>(i), number);
+      if (p.is_initiator) connect_link(first() + static_cast<int>(i), number);
       if (p.now == phase::linking) ++p.devices_left;
     }
   } catch (...) {
@@ -423,7 +423,7 @@ uint16_t context::add(device& d, size_t eager_size) {
     if (p.now != phase::connected) continue;
     const int peer = first() + static_cast<int>(i);
     if (const auto parked = p.parked.find(number); parked != p.parked.end()) {
-      d.note_link({peer, p.generation, p.largest, p.network, p.called, std::move(parked->second)});
+      d.note_link({peer, p.generation, p.largest, p.network, p.is_initiator, std::move(parked->second)});
       p.parked.erase(parked);
     }
   }
@@ -436,7 +436,7 @@ void context::forget_new(const device& d, uint16_t number) {
       ++link;
       continue;
     }
-    introductions_.hang_up(link->first);
+    introductions_.abandon(link->first);
     peer_state& p = at(link->second.peer);
     if (p.now == phase::linking) --p.devices_left;
     link = links_.erase(link);

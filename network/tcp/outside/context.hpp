@@ -72,11 +72,11 @@ class context final : public outside_context, private introductions_owner {
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class phase : uint8_t { idle, calling, linking, unsuccessful, connected, ending, over };
+  enum class phase : uint8_t { idle, connecting, linking, unsuccessful, connected, ending, over };
   struct peer_state {
     phase now = phase::idle;
-    uint32_t generation = 0, call = 0;
-    bool called = false;  // by this side
+    uint32_t generation = 0, attempt = 0;
+    bool is_initiator = false;  // this side connects
     socket_handle control;
     nonce token{};
     uint32_t largest = 0;    // bytes of its messages
@@ -84,7 +84,7 @@ class context final : public outside_context, private introductions_owner {
     uint64_t provider = 0;   // as in a hello
     std::vector<sockaddr_storage> where;
     std::string address;
-    contact result;                            // of an unsuccessful call
+    contact result;                            // of an unsuccessful attempt
     bool released = false;                     // ending, over: the program has released the id
     departure how = departure::left;           // ending
     int devices_left = 0;                      // ending
@@ -98,7 +98,7 @@ class context final : public outside_context, private introductions_owner {
     uint64_t provider;
     bool pauses = false;  // under mutex_: accepts no connections until the next handle_due()
   };
-  struct link_call {
+  struct link_attempt {
     int peer;
     uint16_t device;
   };
@@ -115,15 +115,15 @@ class context final : public outside_context, private introductions_owner {
   int use(const datagram_request& wanted);
   void accept_some(size_t listener);
   void pause(listener& l, int error);
-  void on_caller(const hello& from, size_t listener, socket_handle socket) override;
-  void on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) override;
-  void on_no_answer(uint32_t call, bool refused, const std::string& reason) override;
+  void on_accepted(const hello& from, size_t listener, socket_handle socket) override;
+  void on_outcome(uint32_t attempt, const outcome& m, const std::string& address, socket_handle socket) override;
+  void on_connect_failed(uint32_t attempt, bool refused, const std::string& reason) override;
   void take_link(const hello& from, uint64_t provider, socket_handle socket);
   void establish(int peer, socket_handle control, uint32_t largest, const nonce& token);
   void go_live(int peer);
-  void drop_link_calls(int peer);
+  void abandon_link_attempts(int peer);
   void give_link(int peer, uint16_t device, socket_handle socket);
-  void call_link(int peer, uint16_t device);
+  void connect_link(int peer, uint16_t device);
   /// Undoes what add() has done so far, where it has no memory to go on.
   void forget_new(const device& d, uint16_t number);
   void read_control(int peer);
@@ -150,17 +150,17 @@ class context final : public outside_context, private introductions_owner {
   network::flusher flusher_;
 
   std::mutex mutex_;
-  introductions introductions_;          // under mutex_
-  networks networks_;                    // under mutex_
-  std::vector<peer_state> peers_;        // under mutex_; grows as ids are used
-  std::map<uint32_t, link_call> links_;  // under mutex_: calls for links
-  std::map<uint32_t, int> controls_;     // under mutex_: calls for connections
-  std::vector<device*> devices_;         // under mutex_
-  uint16_t next_device_ = 0;             // under mutex_
-  uint32_t next_generation_ = 1;         // under mutex_
-  uint32_t largest_ = 0;                 // under mutex_: bytes of our messages
-  clock::time_point due_;                // under mutex_
-  bool warned_ = false;                  // under mutex_
+  introductions introductions_;             // under mutex_
+  networks networks_;                       // under mutex_
+  std::vector<peer_state> peers_;           // under mutex_; grows as ids are used
+  std::map<uint32_t, link_attempt> links_;  // under mutex_: attempts to connect links, by number
+  std::map<uint32_t, int> controls_;        // under mutex_: peers by number of the attempt to connect
+  std::vector<device*> devices_;            // under mutex_
+  uint16_t next_device_ = 0;                // under mutex_
+  uint32_t next_generation_ = 1;            // under mutex_
+  uint32_t largest_ = 0;                    // under mutex_: bytes of our messages
+  clock::time_point due_;                   // under mutex_
+  bool warned_ = false;                     // under mutex_
 };
 
 }  // namespace lci::network::outside

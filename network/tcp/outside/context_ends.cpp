@@ -34,7 +34,7 @@ void context::read_control(int peer) {
                 ", a peer outside of the job, has failed: " + std::strerror(errno));
   if (at(peer).now == phase::connected)
     return begin_end(peer, n > 0 && bytes[0] == leaving ? departure::left : departure::died);
-  drop_link_calls(peer);
+  abandon_link_attempts(peer);
   fail(peer, contact::state::gone, "the runtime at " + at(peer).address + " has closed the connection");
 }
 
@@ -45,13 +45,13 @@ void context::disconnect(int peer) {
   switch (p.now) {
     case phase::idle:
       return;
-    case phase::calling:
-      introductions_.hang_up(p.call);
-      controls_.erase(p.call);
+    case phase::connecting:
+      introductions_.abandon(p.attempt);
+      controls_.erase(p.attempt);
       return finish(peer, departure::disconnected);
     case phase::linking:
       send_short(p.control.get(), std::string(1, leaving));
-      drop_link_calls(peer);
+      abandon_link_attempts(peer);
       return finish(peer, departure::disconnected);
     case phase::unsuccessful:
     case phase::over:
@@ -73,15 +73,15 @@ void context::begin_end(int peer, departure how) {
   p.released = how == departure::disconnected;
   p.control = socket_handle();
   p.parked.clear();
-  drop_link_calls(peer);
+  abandon_link_attempts(peer);
   p.devices_left = static_cast<int>(devices_.size());
   if (p.devices_left == 0) return finish(peer, how);
   for (device* d : devices_) d->note_end(peer, p.generation, how);
 }
 
-void context::drop_link_calls(int peer) {
+void context::abandon_link_attempts(int peer) {
   for (auto link = links_.begin(); link != links_.end();) {
-    if (link->second.peer == peer) introductions_.hang_up(link->first);
+    if (link->second.peer == peer) introductions_.abandon(link->first);
     link = link->second.peer == peer ? links_.erase(link) : std::next(link);
   }
 }

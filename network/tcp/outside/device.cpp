@@ -210,7 +210,7 @@ bool device::take_link(note& n) {
     s.way = link(std::move(n.made.socket));
   } else {
     stream_port& port = *ports_[static_cast<size_t>(n.made.network)];
-    s.way = link(port, port.open(n.peer, n.made.called, n.made.socket));
+    s.way = link(port, port.open(n.peer, n.made.is_initiator, n.made.socket));
     context_.flusher().notice();  // the stream begins also if nobody polls
   }
   s.largest = n.made.largest;

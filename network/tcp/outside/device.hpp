@@ -64,7 +64,7 @@ class device final : public outside_device, public bundling_device {
     uint32_t generation = 0;
     uint32_t largest = 0;  ///< bytes of the peer's longest message
     int network = -1;  ///< of the context's networks, for the stream that the socket announces; -1: the socket itself
-    bool called = false;  ///< by this side
+    bool is_initiator = false;  ///< this side has connected
     socket_handle socket;
   };
   void note_link(new_link made);

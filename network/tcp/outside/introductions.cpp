@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds longest_silence{10};
 constexpr std::chrono::seconds usual_time{1};
 constexpr std::chrono::milliseconds pause{50};
-constexpr size_t most_callers = 128;
+constexpr size_t most_inbound = 128;
 
 enum class arrival : uint8_t { whole, partial, over };
 
@@ -59,32 +59,32 @@ bool watch(int epoll, int fd, uint32_t events, uint64_t mark, bool is_new) {
 
 // --- the accepting side ---
 
-void introductions::add_caller(size_t listener, socket_handle socket) {
-  while (callers_.size() >= most_callers) drop(callers_.begin());
+void introductions::add_inbound(size_t listener, socket_handle socket) {
+  while (inbound_.size() >= most_inbound) drop(inbound_.begin());
   const int fd = socket.get();
   prepare_for_messages(fd);
-  if (!watch(events_, fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), true)) return;
-  callers_.emplace_back();
-  callers_.back().socket = std::move(socket);
-  callers_.back().listener = listener;
-  callers_.back().since = clock::now();
-  callers_by_descriptor_[fd] = std::prev(callers_.end());
-  advance(std::prev(callers_.end()));
+  if (!watch(events_, fd, EPOLLIN | EPOLLRDHUP, inbound_mark | static_cast<uint32_t>(fd), true)) return;
+  inbound_.emplace_back();
+  inbound_.back().socket = std::move(socket);
+  inbound_.back().listener = listener;
+  inbound_.back().since = clock::now();
+  inbound_by_descriptor_[fd] = std::prev(inbound_.end());
+  advance(std::prev(inbound_.end()));
 }
 
-bool introductions::drop_slow_caller() {
-  if (callers_.empty() || clock::now() - callers_.front().since < usual_time) return false;
-  drop(callers_.begin());
+bool introductions::drop_slow_inbound() {
+  if (inbound_.empty() || clock::now() - inbound_.front().since < usual_time) return false;
+  drop(inbound_.begin());
   return true;
 }
 
-void introductions::drop(caller_list::iterator c) {
+void introductions::drop(inbound_list::iterator c) {
   cancel(c->ticket);
-  callers_by_descriptor_.erase(c->socket.get());
-  callers_.erase(c);
+  inbound_by_descriptor_.erase(c->socket.get());
+  inbound_.erase(c);
 }
 
-void introductions::advance(caller_list::iterator c) {
+void introductions::advance(inbound_list::iterator c) {
   if (c->ticket != 0) return drop(c);  // meanwhile only the failure of the connection is an event
   for (;;) {
     const bool greeted = !c->first.empty();
@@ -103,17 +103,17 @@ void introductions::advance(caller_list::iterator c) {
   }
 }
 
-void introductions::accept(caller_list::iterator c) {
+void introductions::accept(inbound_list::iterator c) {
   socket_handle socket = std::move(c->socket);
   const hello said = c->said;
   const size_t listener = c->listener;
-  callers_by_descriptor_.erase(socket.get());
-  callers_.erase(c);
+  inbound_by_descriptor_.erase(socket.get());
+  inbound_.erase(c);
   epoll_ctl(events_, EPOLL_CTL_DEL, socket.get(), nullptr);
-  owner_.on_caller(said, listener, std::move(socket));
+  owner_.on_accepted(said, listener, std::move(socket));
 }
 
-bool introductions::take_hello(caller& c) {
+bool introductions::take_hello(inbound& c) {
   if (!decode(c.bytes, c.said)) return false;
   c.first = std::move(c.bytes);
   c.bytes.clear();
@@ -132,7 +132,7 @@ bool introductions::take_hello(caller& c) {
   return send_short(c.socket.get(), encode(answer)) && answer.what == verdict::good;
 }
 
-bool introductions::take_proof(caller& c) {
+bool introductions::take_proof(inbound& c) {
   if (keys_.how() == auth::munge) {
     munge_request r;
     r.their_role = client_role;
@@ -150,9 +150,9 @@ bool introductions::take_proof(caller& c) {
 
 // --- the connecting side ---
 
-void introductions::call(const std::vector<sockaddr_storage>& to, const hello& what, clock::time_point deadline) {
-  const uint32_t number = next_call_++;
-  call_state& c = calls_[number];
+void introductions::connect(const std::vector<sockaddr_storage>& to, const hello& what, clock::time_point deadline) {
+  const uint32_t number = next_attempt_++;
+  outbound& c = outbound_[number];
   c.to = to;
   c.what = what;
   c.deadline = deadline;
@@ -160,17 +160,17 @@ void introductions::call(const std::vector<sockaddr_storage>& to, const hello& w
 }
 
 void introductions::try_to_connect(uint32_t number) {
-  call_state& c = calls_.at(number);
+  outbound& c = outbound_.at(number);
   c.bytes.clear();
   c.socket = begin_to_connect(c.to[c.next], c.what.what == purpose::control ? timeout_ : std::chrono::milliseconds(0));
   const int fd = c.socket.get();
   if (fd < 0) return try_next_address(number, errno);
   c.at = step::connecting;
-  if (!watch(events_, fd, EPOLLOUT, call_mark | number, true)) try_again(number, std::strerror(errno));
+  if (!watch(events_, fd, EPOLLOUT, outbound_mark | number, true)) try_again(number, std::strerror(errno));
 }
 
 void introductions::try_next_address(uint32_t number, int error) {
-  call_state& c = calls_.at(number);
+  outbound& c = outbound_.at(number);
   c.socket = socket_handle();
   c.trouble = std::strerror(error);
   if (lacks_resources(error) || may_pass(error)) return try_again(number, c.trouble);
@@ -180,7 +180,7 @@ void introductions::try_next_address(uint32_t number, int error) {
 }
 
 void introductions::try_again(uint32_t number, const std::string& trouble) {
-  call_state& c = calls_.at(number);
+  outbound& c = outbound_.at(number);
   cancel(c.ticket);
   c.socket = socket_handle();
   c.at = step::pausing;
@@ -188,22 +188,22 @@ void introductions::try_again(uint32_t number, const std::string& trouble) {
   c.again = clock::now() + pause;
 }
 
-void introductions::hang_up(uint32_t call) {
-  const auto at = calls_.find(call);
-  if (at == calls_.end()) return;
+void introductions::abandon(uint32_t attempt) {
+  const auto at = outbound_.find(attempt);
+  if (at == outbound_.end()) return;
   cancel(at->second.ticket);
-  calls_.erase(at);
+  outbound_.erase(at);
 }
 
 void introductions::give_up(uint32_t number, bool refused, const std::string& reason) {
-  hang_up(number);
-  owner_.on_no_answer(number, refused, reason);
+  abandon(number);
+  owner_.on_connect_failed(number, refused, reason);
 }
 
 void introductions::advance(uint32_t number) {
-  const auto at = calls_.find(number);
-  if (at == calls_.end() || at->second.socket.get() < 0) return;
-  call_state& c = at->second;
+  const auto at = outbound_.find(number);
+  if (at == outbound_.end() || at->second.socket.get() < 0) return;
+  outbound& c = at->second;
   const int fd = c.socket.get();
   if (c.at == step::awaits_munged) return try_again(number, "it has closed the connection");
   if (c.at == step::connecting) {
@@ -216,7 +216,7 @@ void introductions::advance(uint32_t number) {
     c.first = encode(c.what);
     if (!send_short(fd, c.first)) return try_again(number, "it has closed the connection");
     c.at = step::awaits_challenge;
-    (void)watch(events_, fd, EPOLLIN | EPOLLRDHUP, call_mark | number, false);
+    (void)watch(events_, fd, EPOLLIN | EPOLLRDHUP, outbound_mark | number, false);
   }
   while (c.at != step::awaits_address || c.bytes.size() < c.answer.address_size) {
     const bool begins = c.at == step::awaits_challenge;
@@ -241,7 +241,7 @@ void introductions::advance(uint32_t number) {
   finish(number);
 }
 
-bool introductions::take_challenge(uint32_t number, call_state& c) {
+bool introductions::take_challenge(uint32_t number, outbound& c) {
   challenge said;
   if (!decode(c.bytes, said)) {
     give_up(number, true, "another program, or another version of LCI, listens there");
@@ -270,41 +270,41 @@ bool introductions::take_challenge(uint32_t number, call_state& c) {
 }
 
 void introductions::finish(uint32_t number) {
-  call_state c = std::move(calls_.at(number));
-  calls_.erase(number);
+  outbound c = std::move(outbound_.at(number));
+  outbound_.erase(number);
   epoll_ctl(events_, EPOLL_CTL_DEL, c.socket.get(), nullptr);
-  owner_.on_answer(number, c.answer, c.bytes, std::move(c.socket));
+  owner_.on_outcome(number, c.answer, c.bytes, std::move(c.socket));
 }
 
 // --- both ---
 
 void introductions::handle(uint64_t mark) {
   const auto low = static_cast<uint32_t>(mark);
-  if (mark >> 32 == call_mark >> 32) return advance(low);
+  if (mark >> 32 == outbound_mark >> 32) return advance(low);
   if (mark == munge_mark) return handle_answers();
-  const auto at = callers_by_descriptor_.find(static_cast<int>(low));
-  if (at != callers_by_descriptor_.end()) advance(at->second);
+  const auto at = inbound_by_descriptor_.find(static_cast<int>(low));
+  if (at != inbound_by_descriptor_.end()) advance(at->second);
 }
 
 void introductions::handle_due() {
   const auto now = clock::now();
-  while (!callers_.empty() && now - callers_.front().since > longest_silence) drop(callers_.begin());
+  while (!inbound_.empty() && now - inbound_.front().since > longest_silence) drop(inbound_.begin());
   std::vector<uint32_t> again, late;
-  for (const auto& [number, c] : calls_) {
+  for (const auto& [number, c] : outbound_) {
     if (now > c.deadline)
       late.push_back(number);
     else if (c.at == step::pausing && now >= c.again)
       again.push_back(number);
   }
-  // Upon the end of one call the owner may hang up others.
+  // Upon the end of one attempt the owner may abandon others.
   for (const uint32_t number : late) {
-    const auto at = calls_.find(number);
-    if (at == calls_.end()) continue;
+    const auto at = outbound_.find(number);
+    if (at == outbound_.end()) continue;
     const std::string trouble = at->second.trouble;
     give_up(number, false, trouble.empty() ? "it does not answer" : trouble);
   }
   for (const uint32_t number : again)
-    if (calls_.count(number) != 0) try_to_connect(number);
+    if (outbound_.count(number) != 0) try_to_connect(number);
 }
 
 }  // namespace lci::network::outside

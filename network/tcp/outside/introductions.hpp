@@ -18,12 +18,12 @@ namespace lci::network::outside {
 /// Receives the results. Implemented by the context, which calls `introductions` under its lock.
 class introductions_owner {
  public:
-  /// A connecting process has proved that it knows the key. The owner sends the outcome. `listener`: see add_caller().
-  virtual void on_caller(const hello& from, size_t listener, socket_handle socket) = 0;
+  /// A connecting process has proved that it knows the key. The owner sends the outcome. `listener`: see add_inbound().
+  virtual void on_accepted(const hello& from, size_t listener, socket_handle socket) = 0;
   /// The peer has sent an outcome that is no refusal; `address` belongs to verdict::near.
-  virtual void on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) = 0;
+  virtual void on_outcome(uint32_t attempt, const outcome& m, const std::string& address, socket_handle socket) = 0;
   /// The attempt has failed. `refused`: the peer has refused the connection.
-  virtual void on_no_answer(uint32_t call, bool refused, const std::string& reason) = 0;
+  virtual void on_connect_failed(uint32_t attempt, bool refused, const std::string& reason) = 0;
 
  protected:
   ~introductions_owner() = default;
@@ -38,31 +38,34 @@ class introductions {
   introductions(introductions_owner& owner, const credentials& keys, int events, std::chrono::milliseconds timeout)
       : owner_(owner), keys_(keys), events_(events), timeout_(timeout) {}
 
-  static constexpr uint64_t caller_mark = uint64_t{1} << 32;  // plus a descriptor
-  static constexpr uint64_t call_mark = uint64_t{2} << 32;    // plus the number of a call
+  static constexpr uint64_t inbound_mark = uint64_t{1} << 32;   // plus a descriptor
+  static constexpr uint64_t outbound_mark = uint64_t{2} << 32;  // plus the number of an attempt
   static constexpr uint64_t munge_mark = uint64_t{5} << 32;
 
-  /// A process has connected. `listener`: any value, for on_caller().
-  void add_caller(size_t listener, socket_handle socket);
-  /// Closes the connection that has waited longest for its introduction, if that is longer than it usually takes.
-  bool drop_slow_caller();
-  /// The number of the next call. The owner must record it before call(), as the outcome may arrive before call()
-  /// returns.
-  uint32_t next_call() const { return next_call_; }
+  /// Begins the handshake with a process that has connected. `listener`: any value, for on_accepted().
+  void add_inbound(size_t listener, socket_handle socket);
+  /// Closes the connection that has waited longest for the end of its handshake, if that is longer than it usually
+  /// takes.
+  bool drop_slow_inbound();
+  /// The number of the next attempt to connect. The owner must record it before connect(), as the outcome may arrive
+  /// before connect() returns.
+  uint32_t next_attempt() const { return next_attempt_; }
   /// Starts to connect to one of the addresses. `deadline`: when to give up.
-  void call(const std::vector<sockaddr_storage>& to, const hello& what, std::chrono::steady_clock::time_point deadline);
-  /// No effect if it has been answered.
-  void hang_up(uint32_t call);
+  void connect(const std::vector<sockaddr_storage>& to, const hello& what,
+               std::chrono::steady_clock::time_point deadline);
+  /// Ends an attempt without a report to the owner. No effect if the peer has sent its outcome.
+  void abandon(uint32_t attempt);
   /// Handles an epoll event with a mark of this class.
   void handle(uint64_t mark);
-  /// Drops silent callers, and repeats calls that are due.
+  /// Drops silent inbound connections, and repeats attempts that are due.
   void handle_due();
   /// Returns whether handle_due() must be called at some later time.
-  bool any() const { return !callers_.empty() || !calls_.empty(); }
+  bool any() const { return !inbound_.empty() || !outbound_.empty(); }
 
  private:
   using clock = std::chrono::steady_clock;
-  struct caller {
+  /// A connection that another process has opened, until it is authenticated.
+  struct inbound {
     socket_handle socket;
     size_t listener = 0;
     clock::time_point since;
@@ -82,7 +85,8 @@ class introductions {
     awaits_outcome,     ///< the proof, or the credential, has been sent
     awaits_address,     ///< verdict::near: the rest of the outcome
   };
-  struct call_state {
+  /// An attempt to connect.
+  struct outbound {
     std::vector<sockaddr_storage> to;
     size_t next = 0;  ///< of the addresses
     hello what;
@@ -91,30 +95,29 @@ class introductions {
     socket_handle socket;
     std::string bytes, first, trouble;
     nonce of_server{};    ///< munge
-    uint32_t ticket = 0;  ///< as a caller's
+    uint32_t ticket = 0;  ///< as an inbound connection's
     outcome answer;
   };
   /// The handshake that waits for an answer of munged.
   struct waiting {
-    bool is_call;
-    uint32_t number;  ///< of the call; else the caller's descriptor
+    bool is_outbound;
+    uint32_t number;  ///< of the attempt to connect, or the descriptor of the inbound connection
   };
 
-  using caller_list = std::list<caller>;
+  using inbound_list = std::list<inbound>;
 
-  void advance(caller_list::iterator c);
-  /// Returns false if the caller must be dropped.
-  bool take_hello(caller& c);
-  bool take_proof(caller& c);
-  void accept(caller_list::iterator c);
-  void drop(caller_list::iterator c);
+  void advance(inbound_list::iterator c);
+  /// Returns false if the connection must be dropped.
+  bool take_hello(inbound& c);
+  bool take_proof(inbound& c);
+  void accept(inbound_list::iterator c);
+  void drop(inbound_list::iterator c);
 
   void try_to_connect(uint32_t number);
   void advance(uint32_t number);
   /// Returns false if the attempt has ended or pauses.
-  bool take_challenge(uint32_t number, call_state& c);
-  void take_credential(uint32_t number, call_state& c);
-  void take_outcome(uint32_t number, call_state& c);
+  bool take_challenge(uint32_t number, outbound& c);
+  void take_credential(uint32_t number, outbound& c);
   void finish(uint32_t number);
   void try_again(uint32_t number, const std::string& trouble);
   void try_next_address(uint32_t number, int error);
@@ -123,29 +126,29 @@ class introductions {
   // introductions_munge.cpp
   /// Requests something for a handshake, whose hello and nonce are added, and stops reading from its socket. Returns
   /// false if the system lacks resources.
-  bool request(caller& c, munge_request what);
+  bool request(inbound& c, munge_request what);
   bool request(waiting who, uint32_t& ticket, int fd, munge_request what);
   /// Does nothing if there is none.
   void cancel(uint32_t& ticket);
   void handle_answers();
-  void continue_caller(caller_list::iterator c, const munge_answer& a);
-  void continue_call(uint32_t number, const munge_answer& a);
+  void continue_inbound(inbound_list::iterator c, const munge_answer& a);
+  void continue_outbound(uint32_t number, const munge_answer& a);
 
   introductions_owner& owner_;
   const credentials& keys_;
   const int events_;
   const std::chrono::milliseconds timeout_;
-  caller_list callers_;  // the oldest first
-  std::unordered_map<int, caller_list::iterator> callers_by_descriptor_;
-  std::unordered_map<uint32_t, call_state> calls_;
-  uint32_t next_call_ = 1;
+  inbound_list inbound_;  // the oldest first
+  std::unordered_map<int, inbound_list::iterator> inbound_by_descriptor_;
+  std::unordered_map<uint32_t, outbound> outbound_;
+  uint32_t next_attempt_ = 1;
   std::unique_ptr<munge_thread> munge_;            // null until the first request
   std::unordered_map<uint32_t, waiting> tickets_;  // of outstanding requests
 };
 
-/// Sends bytes for which a new socket's buffer has space. False: the connection is broken.
+/// Sends bytes for which a new socket's buffer has space. Returns false if the connection is broken.
 bool send_short(int fd, const std::string& bytes);
-/// Adds the descriptor to an epoll, or changes its events. False, with `errno`: the system lacks resources.
+/// Adds the descriptor to an epoll, or changes its events. Returns false, with `errno`, if the system lacks resources.
 bool watch(int epoll, int fd, uint32_t events, uint64_t mark, bool is_new);
 
 }  // namespace lci::network::outside

@@ -20,7 +20,7 @@ constexpr const char* no_answer = "munged does not answer";
 }  // namespace
 
 bool introductions::request(waiting who, uint32_t& ticket, int fd, munge_request what) {
-  const uint64_t mark = who.is_call ? call_mark : caller_mark;
+  const uint64_t mark = who.is_outbound ? outbound_mark : inbound_mark;
   if (!watch(events_, fd, 0, mark | who.number, false)) return false;
   try {
     if (munge_ == nullptr) munge_ = std::make_unique<munge_thread>(keys_, events_, munge_mark);
@@ -33,7 +33,7 @@ bool introductions::request(waiting who, uint32_t& ticket, int fd, munge_request
   return true;
 }
 
-bool introductions::request(caller& c, munge_request what) {
+bool introductions::request(inbound& c, munge_request what) {
   what.hello = c.first;
   what.of_server = c.fresh;
   const int fd = c.socket.get();
@@ -47,7 +47,7 @@ void introductions::cancel(uint32_t& ticket) {
   ticket = 0;
 }
 
-void introductions::take_credential(uint32_t number, call_state& c) {
+void introductions::take_credential(uint32_t number, outbound& c) {
   munge_request r;
   r.their_role = server_role;
   r.theirs = std::move(c.bytes);
@@ -65,14 +65,14 @@ void introductions::handle_answers() {
     if (at == tickets_.end()) continue;  // cancelled by what an answer before it has caused
     const waiting who = at->second;
     tickets_.erase(at);
-    if (who.is_call)
-      continue_call(who.number, a);
+    if (who.is_outbound)
+      continue_outbound(who.number, a);
     else
-      continue_caller(callers_by_descriptor_.at(static_cast<int>(who.number)), a);
+      continue_inbound(inbound_by_descriptor_.at(static_cast<int>(who.number)), a);
   }
 }
 
-void introductions::continue_caller(caller_list::iterator c, const munge_answer& a) {
+void introductions::continue_inbound(inbound_list::iterator c, const munge_answer& a) {
   c->ticket = 0;
   const int fd = c->socket.get();
   if (c->vouched && a.theirs == confirmation::yes) return accept(c);
@@ -88,18 +88,18 @@ void introductions::continue_caller(caller_list::iterator c, const munge_answer&
   c->vouched = true;
   c->bytes.clear();
   if (!send_short(fd, encode(said) + a.own) ||
-      !watch(events_, fd, readable, caller_mark | static_cast<uint32_t>(fd), false))
+      !watch(events_, fd, readable, inbound_mark | static_cast<uint32_t>(fd), false))
     return drop(c);
   advance(c);
 }
 
-void introductions::continue_call(uint32_t number, const munge_answer& a) {
-  call_state& c = calls_.at(number);
+void introductions::continue_outbound(uint32_t number, const munge_answer& a) {
+  outbound& c = outbound_.at(number);
   c.ticket = 0;
   if (a.theirs == confirmation::no) return give_up(number, true, explain(verdict::wrong_user));
   if (a.own.empty()) return try_again(number, no_answer);
   const int fd = c.socket.get();
-  if (!send_short(fd, a.own) || !watch(events_, fd, readable, call_mark | number, false))
+  if (!send_short(fd, a.own) || !watch(events_, fd, readable, outbound_mark | number, false))
     return try_again(number, "it has closed the connection");
   c.at = step::awaits_outcome;
   advance(number);
