@@ -50,7 +50,7 @@ class mapping_watch {
   mapping_watch(const mapping_watch&) = delete;
   mapping_watch& operator=(const mapping_watch&) = delete;
 
-  /// Watches the pages of [base, base + size) from now on. False: this memory can't be watched.
+  /// Watches the pages of [base, base + size) from now on. Returns false if this memory can't be watched.
   bool add(range& r, subscriber& whose, const void* base, size_t size);
   /// Removes a range for which add() returned true, changed or not.
   void remove(range& r);

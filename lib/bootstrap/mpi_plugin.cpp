@@ -43,7 +43,7 @@ class watch {
  public:
   watch(double timeout, bool (*meanwhile)()) : timeout_(timeout), meanwhile_(meanwhile) {}
 
-  /// Polls `ready()`. False: the timeout expired.
+  /// Polls `ready()` until it is true. Returns false if the timeout expired.
   template <class F>
   bool until(F&& ready) const {
     for (int round = 0; !ready(); ++round) {

@@ -26,7 +26,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr int nap_ms = static_cast<int>(longest_nap / std::chrono::milliseconds(1));
 
-/// Waits until `fd` is ready or `timeout` seconds have passed since `begin`. False: time ran out.
+/// Waits until `fd` is ready or `timeout` seconds have passed since `begin`. Returns false if the time ran out.
 bool poll_until(int fd, short events, clock::time_point begin, double timeout) {
   for (;;) {
     int wait_ms = -1;

@@ -51,7 +51,7 @@ class message {
 class line_buffer {
  public:
   void append(const char* data, size_t size);
-  /// Removes the next complete line and returns it without newline. False: no line is complete yet.
+  /// Removes the next complete line and returns it without newline. Returns false if no line is complete yet.
   bool next(std::string& line);
   /// Returns whether the incomplete line is already longer than max_line.
   bool overlong() const { return bytes_.size() - begin_ > max_line; }

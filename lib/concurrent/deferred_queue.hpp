@@ -12,7 +12,7 @@ namespace lci {
 /// Base of work that may be deferred. It contains its link in the list, so deferring it needs no memory and never
 /// fails.
 struct deferred_task {
-  /// Does the work, or pushes the task again. True if there was progress. May delete the task.
+  /// Does the work, or pushes the task again. Returns true if there was progress. May delete the task.
   bool (*run)(deferred_task* self);
   deferred_task* next = nullptr;  // the queue's
   /// The task may use devices that do not count it among what they wait for. So the thread that frees a device waits
@@ -42,7 +42,7 @@ class deferred_queue {
     if (wake != nullptr) wake(argument);
   }
 
-  /// Runs each task of the list once, without those pushed meanwhile. True if any made progress. If a task
+  /// Runs each task of the list once, without those pushed meanwhile. Returns true if any made progress. If a task
   /// throws, the following ones stay in the list, and the exception goes to the caller. The last task may delete this
   /// queue.
   bool run() {

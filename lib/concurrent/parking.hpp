@@ -132,7 +132,7 @@ struct os_futex {
 template <template <class> class Atom = std::atomic, class Futex = os_futex>
 class event_count {
  public:
-  /// Called by a producer between its claim and the publication. True if wake() has to follow.
+  /// Called by a producer between its claim and the publication. Returns true if wake() has to follow.
   bool notice() {
     if (LCI_LIKELY(sleepers_.load(std::memory_order_seq_cst) == 0)) return false;  // S4
     epoch_.fetch_add(1, std::memory_order_release);                                // R1: pairs with A1 in sleep()

@@ -236,8 +236,8 @@ class segmented_queue {
     last_.store(n, std::memory_order_release);                // R5: pairs with A5 in claim()
   }
 
-  // Makes the next segment current if `s`, whose head was `seen`, has no tickets left. False if the queue was empty
-  // at some moment.
+  // Makes the next segment current if `s`, whose head was `seen`, has no tickets left. Returns false if the queue was
+  // empty at some moment.
   LCI_COLD bool advance(segment* s, uint64_t seen) {
     // If no segment follows, an exhausted one is an empty queue, which is detected without the lock. That
     // `s` is first and its head is still `seen` after `next` was read proves that `next` was read

@@ -38,7 +38,7 @@ class deferred_events {
   }
   /// Reserves space for one failure or end of each of `n` peers.
   void reserve_peers(size_t n) { reserve(gone_, n); }
-  /// Reserves space for `n` more entries. False: there is no memory for them.
+  /// Reserves space for `n` more entries. Returns false if there is no memory for them.
   template <class T>
   bool make_space(list<T>& l, size_t n) {
     std::lock_guard guard(mutex_);

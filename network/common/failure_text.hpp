@@ -17,7 +17,7 @@ std::string text_if_memory(F make) noexcept {
   }
 }
 
-/// Null if there is no memory.
+/// Returns null if there is no memory.
 inline std::unique_ptr<std::string> copy_if_memory(const std::string& text) noexcept {
   try {
     return std::make_unique<std::string>(text);

@@ -46,9 +46,10 @@ class remote_device : public device {
   virtual bool is_settled(int rank) { return state_of(rank).is_gone(); }
   /// Returns whether a suspected peer whose process is alive has ended its device.
   virtual bool alive_means_ended() const { return false; }
-  /// Sends what waits. False: something has not left yet.
+  /// Sends what waits. Returns false if something has not left yet.
   virtual bool has_sent_all() = 0;
-  /// Sends a close notification to the peer, if that was not done. True: the peer has answered it or needs none.
+  /// Sends a close notification to the peer, if that was not done. Returns true if the peer has answered it or needs
+  /// none.
   virtual bool close_to(int rank) = 0;
   /// Returns whether messages to the peer, which is alive, have not left this device.
   virtual bool has_unsent(int rank) { return (void)rank, false; }

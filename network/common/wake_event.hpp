@@ -30,7 +30,7 @@ class sleep_set {
   explicit sleep_set(int64_t longest_us) : longest_us_(longest_us) {}
   void add(int fd) { fds_[n_++] = {fd, POLLIN, 0}; }
   void limit(int64_t longest_us) { longest_us_ = longest_us < longest_us_ ? longest_us : longest_us_; }
-  /// Sleeps until one of them is ready. False: none is.
+  /// Sleeps until one of them is ready. Returns false if none is.
   bool sleep();
   bool is_ready(int fd) const;
 

@@ -26,7 +26,7 @@ class receive_slots {
 
   slot& operator[](uint32_t number) { return slots_[number]; }
 
-  /// The caller holds the receive queue's lock. False: all are in use.
+  /// The caller holds the receive queue's lock. Returns false if all are in use.
   bool take(uint32_t& number) {
     for (size_t tries = 0; tries < capacity_; ++tries) {
       const size_t i = next_;

@@ -41,7 +41,7 @@ class joint_sleep {
   network::device& watched_in(uint32_t s) { return s == watches_far ? far_ : near_; }
   network::device& other_than_watched_in(uint32_t s) { return s == watches_far ? near_ : far_; }
   bool start();
-  /// Makes the watcher sleep in the other network than `in_far` says. False if there can be no watcher.
+  /// Makes the watcher sleep in the other network than `in_far` says. Returns false if there can be no watcher.
   bool arm(bool in_far);
   void run();
   /// The watcher's sleep, until an event of the network or until the state is not `s` any more.

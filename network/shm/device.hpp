@@ -145,7 +145,7 @@ class device final : public network::device {
   void sleep(int64_t timeout_us, bool parked);
   /// Returns 0: no events that poll() would count.
   LCI_COLD int check_peers(event_sink& sink);
-  /// Reports peers that have closed their device. False if it must be called again soon.
+  /// Reports peers that have closed their device. Returns false if it must be called again soon.
   bool look_for_ends(event_sink& sink);
 
   // device_pollers.cpp: of several threads that poll, each keeps some of the lanes

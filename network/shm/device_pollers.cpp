@@ -32,7 +32,7 @@ constexpr uint32_t stops_until_absent = 128;
 
 }  // namespace
 
-/// The first poll of a thread, or of the first one after another has polled. Null if it is the only one.
+/// The first poll of a thread, or of the first one after another has polled. Returns null if it is the only one.
 poller* device::join_pollers() {
   const int thread = thread_index();
   // Relaxed: it only says which counters to use. A thread that finds the old value polls once more as if alone.

@@ -41,7 +41,7 @@ class external_peers {
   contact contact_with(int peer);
   void disconnect(int peer);
 
-  /// Answers requests, and handles answers and close notifications. False if another thread holds the lock.
+  /// Answers requests, and handles answers and close notifications. Returns false if another thread holds the lock.
   bool look();
   /// Checks for dead processes.
   void watch();

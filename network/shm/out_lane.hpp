@@ -132,8 +132,8 @@ class alignas(cache_line) out_lane {
     publish(at, slot_word::immediate | sizeof imm);
   }
 
-  /// A message through the byte ring. False if that has no space. `idle_polls`: how many polls of the sending device
-  /// have found nothing so far.
+  /// Sends a message through the byte ring. Returns false if that has no space. `idle_polls`: how many polls of the
+  /// sending device have found nothing so far.
   bool push_large(const void* a, size_t a_size, const void* b, size_t b_size, const std::atomic<uint32_t>& idle_polls) {
     const size_t size = a_size + b_size;
     const size_t room = (size + cache_line - 1) / cache_line * cache_line;

@@ -49,11 +49,11 @@ class device final : public network::event_sink, public detail::device_front, pu
 
   // --- progress (progress.cpp) ---
 
-  /// One round: backlog, deferred work, receive buffers, network. True if anything happened.
+  /// Makes one round of progress: backlog, deferred work, receive buffers, network. Returns true if anything happened.
   bool progress();
-  /// The same where calls are known not to be watched; for progress.cpp only.
+  /// Does the same where calls are known not to be watched; for progress.cpp only.
   bool progress_unwatched();
-  /// The same, but leaves the report of failures to progress(). For progress threads.
+  /// Does the same, but leaves the report of failures to progress(), for progress threads.
   bool make_progress();
 
   // What the network reports (receive.cpp, rendezvous.cpp, transfers.cpp, peer_events.cpp).

@@ -22,7 +22,7 @@ class flow_control {
   /// `bytes`: unexpected messages of one peer beyond which it is asked to pause; 0: no bound.
   flow_control(device& d, int n_peers, size_t bytes) : device_(d), window_(n_peers, bytes) {}
 
-  /// An unexpected message of so many bytes is stored here, or is gone.
+  /// Counts an unexpected message of so many bytes that is stored here; discount(): that is gone.
   void count(int peer, size_t size) {
     if (const auto m = window_.add(peer, size); LCI_UNLIKELY(m.number != 0)) send_pause(peer, m);
   }
@@ -33,14 +33,14 @@ class flow_control {
   /// Returns whether the peer has asked for a pause. Called for a send that it stops: looks for circles of ranks that
   /// wait for each other, which get more room.
   LCI_COLD bool is_paused_by(int peer);
-  /// A message of kind send_pause has arrived. False: it makes no sense.
+  /// Handles a message of kind send_pause. Returns false if it makes no sense.
   LCI_COLD bool receive(int peer, const wire::message& m);
-  /// The peer has failed, left, or freed its device.
+  /// Forgets the pauses of a peer that has failed, left, or freed its device.
   LCI_COLD void forget(int peer);
 
   /// Returns whether send_waiting() has something to do.
   bool has_waiting() const { return waiting_.load(std::memory_order_relaxed); }
-  /// Sends what could not be sent for want of memory. False: there was nothing.
+  /// Sends what could not be sent for want of memory. Returns false if there was nothing.
   LCI_COLD bool send_waiting();
 
  private:

@@ -17,8 +17,8 @@ void leave_gate(device& d, operation* op);
 /// Ends an operation that waits for packets of these kinds, unless it has ended already.
 LCI_COLD void end_awaiting(device& d, int peer, uint32_t handle, awaited_packets awaited, failure how);
 
-/// Handles a packet from `peer` that names an operation: `act(op, kind)` does what the packet says, or returns
-/// false. False if no operation with this peer waits for a packet of a kind in `awaited`, or `act` returned false.
+/// Handles a packet from `peer` that names an operation: `act(op, kind)` does what the packet says, or returns false.
+/// Returns false if no operation with this peer waits for a packet of a kind in `awaited`, or `act` returned false.
 template <class Act>
 bool visit_operation(device& d, uint32_t handle, uint8_t awaited, int peer, Act act) {
   const auto [op, kind] = d.rt.operations.enter(&d, handle, awaited);

@@ -11,7 +11,7 @@ namespace lci::core {
 
 class device;
 
-/// Null: there is none of this id.
+/// Each returns null if there is none of this id.
 LCI_COLD matching_engine* unlisted_engine(device& d, uint16_t id);
 LCI_COLD comp_impl_t* unlisted_comp(device& d, uint32_t rcomp);
 

@@ -31,8 +31,8 @@ class packet_supply {
   /// Returns the receive buffers to their pools, once the network no longer accesses them.
   void take_back();
 
-  /// A packet of the pool or, if all of those are in use, of the reserve: for the library's own messages and
-  /// requests of the backlog, which must be sent in any case. Null if the reserve is empty, too.
+  /// A packet of the pool or, if all of those are in use, of the reserve: for the library's own messages and requests
+  /// of the backlog, which must be sent in any case. Returns null if the reserve is empty, too.
   packet* reserved() {
     packet* p = own_.get();
     return LCI_LIKELY(p != nullptr || reserve_ == nullptr) ? p : reserve_->get();

@@ -29,21 +29,24 @@ class peer_failures {
 
   // --- recording ---
 
-  /// A rank of the job has failed. `report`: the next progress() throws it; otherwise only posts to the rank do, until
-  /// report_failure_of(). False: it was known, as networks that share the way to a peer may both notice.
+  /// Records that a rank of the job has failed. `report`: the next progress() throws it; otherwise only posts to the
+  /// rank do, until report_failure_of(). Returns false if the failure was known, as networks that share the way to a
+  /// peer may both notice it.
   bool add(int peer, const char* reason, bool report);
-  /// The process of a peer outside of the job has ended without closing the connection. The next progress() throws it.
+  /// Records that the process of a peer outside of the job has ended without closing the connection. The next
+  /// progress() throws it.
   void add_external(int peer);
   /// Drops what is known of a peer outside of the job beside its failure: the id may belong to another peer later.
   void forget(int peer);
-  /// The next progress() throws the failure of that peer, unless one has before.
+  /// Has the next progress() throw the failure of that peer, unless one has before.
   void report_failure_of(int peer);
-  /// The network refused a request to a peer that is alive. Logged; throw_fatal() says it.
+  /// Records, and logs, why the network refused a request to a peer that is alive: throw_fatal() says it.
   void add_refusal(int peer, const char* what);
-  /// The peer closes its device: wire::ends or wire::has_ended.
+  /// Records that the peer closes its device; `how`: wire::ends or wire::has_ended.
   void add_device_end(int peer, uint8_t how);
-  /// An exception that could not be thrown where it was caught, for example of a handler in a progress thread: the next
-  /// progress() of the program throws it. Logged. It is dropped without memory, or if most_exceptions others wait.
+  /// Keeps, and logs, an exception that could not be thrown where it was caught, for example of a handler in a progress
+  /// thread: the next progress() of the program throws it. Drops it if there is no memory, or if most_exceptions others
+  /// wait.
   LCI_COLD void add_exception(std::exception_ptr thrown) noexcept;
 
   // --- asking ---
@@ -70,7 +73,7 @@ class peer_failures {
   }
   /// Throws what is known of an operation with `peer` that ended as `fatal`.
   [[noreturn]] LCI_COLD void throw_fatal(int peer) const;
-  /// Of an operation that has ended: throws if it failed (`cancelled` and `timed_out` are no failures).
+  /// Throws if an operation that has ended with this status has failed (`cancelled` and `timed_out` are no failures).
   void check_status(const status_t& status) const {
     if (LCI_UNLIKELY(status.error.errorcode >= errorcode_t::fatal)) throw_why(status);
   }

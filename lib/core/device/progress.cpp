@@ -23,7 +23,7 @@ namespace {
 
 constexpr int poll_batch = 64;
 
-/// Ends the operations whose deadlines have passed. True if there were any.
+/// Ends the operations whose deadlines have passed. Returns true if there were any.
 LCI_COLD bool end_overdue(device& d) {
   bool any = false;
   const int64_t now = timers::now();

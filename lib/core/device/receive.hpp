@@ -17,7 +17,7 @@ inline status_t arrived_status(int peer, const void* buffer, size_t size, tag_t 
   return make_status(errorcode_t::done, peer, buffer, size, tag, nullptr);
 }
 
-/// Signals an active message with a copy of its payload; the program owns the copy. False: there is no memory
+/// Signals an active message with a copy of its payload; the program owns the copy. Returns false if there is no memory
 /// for it, and the caller must handle the failure.
 [[nodiscard]] LCI_NOINLINE bool deliver_copy(device& d, rcomp_table::target to, int peer, tag_t tag,
                                              const std::byte* data, size_t size);

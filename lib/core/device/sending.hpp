@@ -26,7 +26,7 @@ LCI_COLD bool is_sending(device& d, const packet_pool& pool);
 
 // --- the backlog ---
 
-/// Submits an item of the backlog to the network. False: it can't be submitted now.
+/// Submits an item of the backlog to the network. Returns false if it can't be submitted now.
 bool submit(device& d, backlog::item& item);
 /// Connects the post with its message in the trace. Call it before the message waits, in the backlog or in a stream.
 void note_waiting(device& d, backlog::item& item);
@@ -46,8 +46,8 @@ LCI_COLD void end_queued(device& d, int peer, std::exception_ptr& thrown);
 // --- the library's own messages ---
 
 /// Injects, but a message that can't be sent now is queued in the backlog, or kept in its reserve without memory. Waits
-/// for memory if the reserve is full, too. False: the device is being freed, there was no memory for a while, and the
-/// message is lost.
+/// for memory if the reserve is full, too. Returns false if the message is lost, as there was no memory for a while and
+/// the device is being freed.
 bool send_or_queue(device& d, int peer, const void* message, size_t size);
 template <class Message>
 bool send_or_queue(device& d, int peer, const Message& m) {

@@ -13,10 +13,10 @@ namespace lci::core {
 
 class device;
 
-/// Allocates one with room for the payload. Null if there is no memory for it, also after a while.
+/// Allocates one with room for the payload. Returns null if there is no memory for it, also after a while.
 unexpected* allocate_unexpected(size_t payload);
 /// Stores an eager message in the engine; `match` is the receive if one was posted meanwhile. `ack`: the sender's
-/// operation, with wire::wants_ack; 0: none. False: there is no memory for it.
+/// operation, with wire::wants_ack; 0: none. Returns false if there is no memory for it.
 [[nodiscard]] LCI_NOINLINE bool file_unexpected(device& d, matching_engine& engine, uint64_t key, int peer, tag_t tag,
                                                 const std::byte* data, size_t size, uint64_t ack, void*& match);
 /// The same for a message already allocated and counted; frees it if there is no memory to insert it.

@@ -55,8 +55,8 @@ class matching_engine : public object_memory<matching_engine, true> {
   /// The same for the usual cases, without a call of another function: null also if the bucket is locked, or if its
   /// first key is another one.
   void* try_take(matching_entry_key_t key, matching_entry_type_t type) const;
-  /// insert() where `key` has no entries of the other type and there is memory for the new one. False: nothing was
-  /// done, in all other cases and in those of try_take().
+  /// insert() where `key` has no entries of the other type and there is memory for the new one. Returns false,
+  /// and does nothing, in all other cases and in those of try_take().
   bool try_insert(matching_entry_key_t key, void* value, matching_entry_type_t type);
 
   /// Removes the entries of `type`, under `key` or all keys, for which `wanted(entry)` is true. Returns how many.

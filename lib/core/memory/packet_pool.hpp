@@ -50,8 +50,8 @@ class packet_pool : public object_memory<packet_pool, true> {
   packet_pool(const packet_pool&) = delete;
   packet_pool& operator=(const packet_pool&) = delete;
 
-  /// Null if neither the thread's deque, nor fresh memory, nor one victim has a packet; or if there is no memory for a
-  /// deque.
+  /// Returns null if neither the thread's deque, nor fresh memory, nor one victim has a packet; or if there is no
+  /// memory for a deque.
   packet* get() noexcept;
   void put(packet* p) noexcept;
   /// get() and put(), inlined for get_upacket() and put_upacket().

@@ -55,7 +55,8 @@ class registered_pools {
     std::lock_guard guard(mutex_);
     pools_.push_back(std::move(made));
   }
-  /// Ends the latest registration of the pool. The first `n_own` registrations stay. False: there is no other one.
+  /// Ends the latest registration of the pool. The first `n_own` registrations stay. Returns false if there is no other
+  /// one.
   bool remove(const packet_pool& pool, int n_own) {
     std::lock_guard guard(mutex_);
     const auto at =

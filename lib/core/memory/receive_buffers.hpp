@@ -17,7 +17,7 @@ class receive_buffers {
     for (size_t i = 0; i < capacity; ++i) slots_[i].store(nullptr, std::memory_order_relaxed);
   }
 
-  /// Reserves a slot; follow with add() or cancel(). False if all slots are in use.
+  /// Reserves a slot; follow with add() or cancel(). Returns false if all slots are in use.
   bool reserve() {
     if (count_.fetch_add(1, std::memory_order_acquire) < capacity_) return true;  // A1
     cancel();

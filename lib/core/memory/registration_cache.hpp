@@ -61,7 +61,7 @@ class registration_cache {
   };
 
   // Called under mutex_, as all functions below except drop() and make().
-  /// Takes a usable entry that covers the range. False if there is none.
+  /// Takes a usable entry that covers the range. Returns false if there is none.
   bool find(uint64_t begin, uint64_t end, network::registration& found, entries& dead);
   bool usable(const entry& e);
   bool keepable(const entry& e) const { return most_.trust || (e.watched && !e.pages.changed()); }

@@ -42,7 +42,7 @@ class shared_heap {
   shared_heap(network::context& net, int rank, int n_ranks);
   ~shared_heap();
 
-  /// Null if the network has no shared heaps. Throws resource_error if the heap is used up.
+  /// Returns null if the network has no shared heaps. Throws resource_error if the heap is used up.
   std::byte* allocate(size_t size, size_t alignment);
   void deallocate(std::byte* block, size_t size);
   /// Returns the bytes of a block for `size` bytes: whole cache lines, so that two blocks never share one.

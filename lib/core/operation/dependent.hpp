@@ -24,8 +24,8 @@ class dependent : public comp_impl_t {
   virtual unfinished abandon() = 0;
 
   // For an object in the backlog, which keeps its place before later posts to the same peer until all is posted.
-  /// Posts what is left; `how` other than `none`: gives it up instead, as failed for that reason. False: the network
-  /// can't take all of it now. After true the object may be gone.
+  /// Posts what is left; `how` other than `none`: gives it up instead, as failed for that reason. Returns false if the
+  /// network can't take all of it now. After true the object may be gone.
   virtual bool post_rest(failure how) { return (void)how, true; }
   /// The completion object by which a cancel finds the operation; null: it can't be cancelled.
   virtual const comp_impl_t* cancelled_as() const { return nullptr; }

@@ -152,7 +152,7 @@ class operation_table {
   operation_table(const operation_table&) = delete;
   operation_table& operator=(const operation_table&) = delete;
 
-  /// Null if 2^24 operations are alive, or without memory.
+  /// Returns null if 2^24 operations are alive, or if there is no memory.
   operation* allocate() {
     operation* op = allocate_blank();
     if (LCI_LIKELY(op != nullptr)) {
@@ -179,8 +179,8 @@ class operation_table {
     reset(op);
     give(*c, op);
   }
-  /// The same for an operation in the state plain_recv, which has nothing to be reset. False: nothing was done, as the
-  /// thread's list is full or missing.
+  /// The same for an operation in the state plain_recv, which has nothing to be reset. Returns false, and does nothing,
+  /// if the thread's list is full or missing.
   bool try_release_plain(operation* op) {
     cache* c = own_cache();
     if (LCI_UNLIKELY(c == nullptr || c->count >= 2 * batch)) return false;
@@ -262,8 +262,8 @@ class operation_table {
   cache* local(std::unique_lock<spinlock>& shared_guard);
   /// Called by a thread that has no cache, since there was no memory for it.
   void release_to_shared_list(operation* op);
-  /// Moves a batch from the shared list to the cache, allocating a slab if the list is empty. False: no memory, or as
-  /// many slabs as an index can name.
+  /// Moves a batch from the shared list to the cache, allocating a slab if the list is empty. Returns false if there is
+  /// no memory, or if there are as many slabs as an index can name.
   bool refill(cache& c);
   /// Moves all but a batch from the cache to the shared list.
   void spill(cache& c);

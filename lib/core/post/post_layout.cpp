@@ -14,7 +14,7 @@ namespace lci::core {
 
 namespace {
 
-/// Sums up size and extent. False if they overflow.
+/// Sums up size and extent. Returns false if they overflow.
 bool add_up(const layout_t& l, size_t& size, size_t& extent) {
   size = extent = 0;
   size_t end;

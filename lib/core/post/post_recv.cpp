@@ -86,7 +86,7 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
   return errorcode_t::posted;
 }
 
-/// Removes an unmatched receive for which `is_it` is true, and releases its operation. False if there is none.
+/// Removes an unmatched receive for which `is_it` is true, and releases its operation. Returns false if there is none.
 template <class F>
 bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it) {
   operation* found = nullptr;

@@ -57,7 +57,7 @@ class progress_thread : public object_memory<progress_thread, true> {
 
   /// Throws invalid_argument_error if a progress thread already serves the device.
   void add(const char* operation, device& d);
-  /// Afterwards no thread of this object is inside the device. False if this object did not serve the device.
+  /// Afterwards no thread of this object is inside the device. Returns false if this object did not serve the device.
   bool remove(device& d);
 
   const progress_thread_attr_t attr;

@@ -116,7 +116,7 @@ class stream : public object_memory<stream, true> {
   stream(const stream&) = delete;
   stream& operator=(const stream&) = delete;
 
-  /// Null if nothing was ever posted to that peer in a stream of this id.
+  /// Returns null if nothing was ever posted to that peer in a stream of this id.
   outgoing_stream* to(int peer) const { return row_->get(static_cast<size_t>(peer)); }
 
   runtime_t runtime;

@@ -57,7 +57,7 @@ class incoming_stream {
 
  private:
   bool is_turn(uint32_t number) const { return number == next_ && !delivering_; }
-  /// Copies the payload, so that the message can wait. False: no memory.
+  /// Copies the payload, so that the message can wait. Returns false if there is no memory.
   bool keep_copy(ordered_message& m);
   /// Acknowledges the loss of a message to its sender. Returns the exception to throw here if the sender waits for no
   /// acknowledgement.
@@ -76,7 +76,7 @@ class incoming_stream {
   bool is_lost(uint32_t number) const;
   /// Returns false if there are too many gaps between lost messages.
   bool note_lost(uint32_t number, const ordered_message& m);
-  /// Counts the lost messages whose turn has come. True if one of them asked for credit.
+  /// Counts the lost messages whose turn has come. Returns true if one of them asked for credit.
   bool pass_lost();
   /// Counts a message that was delivered, and sends credit if it or a lost one behind it asks for that. True: `m` is
   /// now the next message, which waited, and the caller must deliver it.

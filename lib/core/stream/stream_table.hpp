@@ -20,7 +20,7 @@ template <class T>
 class stream_peers {
  public:
   using row = mpmc_array<T*>;  // by peer
-  /// Null if there is none yet.
+  /// Returns null if there is none yet.
   T* find(uint16_t stream, int peer) const {
     const row* r = rows_.get(stream);
     return r == nullptr ? nullptr : r->get(static_cast<size_t>(peer));
@@ -84,7 +84,7 @@ class stream_table {
   outgoing_stream& outgoing(const stream& s, int peer);
   /// All of a stream's id. Valid as long as the table.
   const outgoing_row& outgoing_of(uint16_t id) { return outgoing_.get_row(id); }
-  /// Null if nothing was ever posted in that stream to that peer.
+  /// Returns null if nothing was ever posted in that stream to that peer.
   outgoing_stream* find_outgoing(uint16_t id, int peer) const { return outgoing_.find(id, peer); }
   incoming_stream& incoming(int peer, uint16_t id);
   /// Returns null if no message of the stream `id` has arrived from `peer` yet.

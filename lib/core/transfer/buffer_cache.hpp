@@ -24,7 +24,7 @@ class buffer_cache {
   buffer_cache(const buffer_cache&) = delete;
   buffer_cache& operator=(const buffer_cache&) = delete;
 
-  /// Null if all are in use, `size` exceeds receive_window::largest, or without memory.
+  /// Returns null if all are in use, if `size` exceeds receive_window::largest, or if there is no memory.
   void* take(size_t size) {
     if (size > receive_window::largest) return nullptr;
     std::lock_guard guard(lock_);

@@ -27,7 +27,7 @@ class per_rank {
   per_rank(const per_rank&) = delete;
   per_rank& operator=(const per_rank&) = delete;
 
-  /// The object of this rank. Null if it was not made yet, or for a peer outside of the job.
+  /// Returns the object of this rank; null if it was not made yet, or for a peer outside of the job.
   T* find(int rank) const {
     return LCI_LIKELY(rank < n_ranks_) ? each_.get()[rank].load(std::memory_order_acquire) : nullptr;  // A1
   }

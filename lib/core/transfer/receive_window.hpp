@@ -32,7 +32,8 @@ class receive_window {
   /// `attention` counts the device's reasons to do more than poll; this class adds one while requests wait.
   explicit receive_window(std::atomic<int>& attention) : attention_(attention) {}
 
-  /// Admits one more message of `peer`; end() removes it. False: the window is full, or in use by another peer.
+  /// Admits one more message of `peer`; end() removes it. Returns false if the window is full, or in use by another
+  /// peer.
   bool begin(int peer) {
     state before = state_.load(std::memory_order_relaxed);
     do {
@@ -58,7 +59,7 @@ class receive_window {
     requests_.push_back(r);
     count_requests();
   }
-  /// Removes the oldest request if `may_start(request)` is true. False: nothing removed.
+  /// Removes the oldest request if `may_start(request)` is true. Returns false if it has removed none.
   template <class F>
   bool take(request& r, F may_start) {
     std::lock_guard guard(lock_);
@@ -68,7 +69,8 @@ class receive_window {
     count_requests();
     return true;
   }
-  /// Removes the oldest request of `peer`, of any peer if that is negative. False: there is none. Allocates no memory.
+  /// Removes the oldest request of `peer`, of any peer if that is negative. Returns false if there is none. Allocates
+  /// no memory.
   bool take_of(int peer, request& r) {
     std::lock_guard guard(lock_);
     const auto is_its = [peer](const request& each) { return peer < 0 || each.peer == peer; };

@@ -26,7 +26,7 @@ errorcode_t start_rma(device& d, operation* op, bool waits_for_turn, bool in_tur
 /// Answers an RTS: its data goes to the operation's buffer (a posted receive's, or one allocated for an active
 /// message).
 void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts);
-/// Gives a receive without a buffer one for this message. False: there is no memory.
+/// Gives a receive without a buffer one for this message. Returns false if there is no memory.
 LCI_COLD bool allocate_buffer(device& d, operation* op, int peer, const wire::rts_body& rts);
 /// Of such a receive that fails after it has matched: ends the registration of its buffer, and frees that.
 LCI_COLD void drop_buffer(device& d, operation* op);
@@ -107,11 +107,12 @@ void send_signal(device& d, int peer, rcomp_t comp, tag_t tag, uint64_t address,
 
 // --- large active messages (large_am.cpp) ---
 
-/// Starts the transfer of an active message, or has it wait for room in the window. False: the request was refused.
+/// Starts the transfer of an active message, or has it wait for room in the window. Returns false if the request was
+/// refused.
 bool take_large_am(device& d, const receive_window::request& request);
-/// Allocates a buffer and starts the transfer. False: the request was refused.
+/// Allocates a buffer and starts the transfer. Returns false if the request was refused.
 bool start_large_am(device& d, const receive_window::request& request);
-/// Starts the requests for which the window has room. True if there were any.
+/// Starts the requests for which the window has room. Returns true if there were any.
 LCI_NOINLINE bool start_waiting_requests(device& d);
 /// Takes the oldest request to send (RTS) of `peer` that waits for room in the receive window, and answers its sender
 /// that the message is cancelled. A negative `peer` stands for all peers. Returns false if no request waits.

@@ -224,7 +224,7 @@ inline bool decode(const std::byte* bytes, size_t size, message& out) {
   return out.head.what > kind::none && out.head.what <= kind::last && out.head.policy <= largest_policy(out.head.what);
 }
 
-/// Removes the body from the front of `m.data`. False if the message is too short.
+/// Removes the body from the front of `m.data`. Returns false if the message is too short.
 template <class Body>
 bool take_body(message& m, Body& out) {
   static_assert(std::is_trivially_copyable_v<Body>);

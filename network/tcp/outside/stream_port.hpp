@@ -97,7 +97,7 @@ class stream_port final : private datagram_sink {
   void read_offer(message_stream& s);
   void advance(message_stream& s);
   datagram* buffer_if_memory();
-  /// Sends a datagram without data. False: not now.
+  /// Sends a datagram without data. Returns false if it can't be sent now.
   bool send_short(message_stream& s, sequel what);
   int send(message_stream& s, datagram& d, sequel what);
   void fail(message_stream& s, int error);
