@@ -108,7 +108,8 @@ std::unique_ptr<bootstrap> create_first_of(const std::string& list) {
   }
   if (failure != nullptr) std::rethrow_exception(failure);
   throw bootstrap_error(std::string(list_variable) + "=" + list +
-                        " names no way to learn the rank that the environment speaks of: " + bootstrap_remedy);
+                        " names no way to learn the rank for which the environment has variables" +
+                        (names_file ? " (`file` needs LCT_PMI_FILE_NRANKS)" : "") + ": " + bootstrap_remedy);
 }
 
 std::unique_ptr<bootstrap> create_bootstrap(const std::string& name) {

@@ -82,7 +82,7 @@ class Lists(Started):
                 'LCT_PMI_BACKEND=smoke is not a kind of bootstrap': {'LCT_PMI_BACKEND': 'file,smoke'},
                 'LCT_PMI_BACKEND=tcp names no way': {'LCT_PMI_BACKEND': 'tcp'},
                 'LCT_PMI_BACKEND=pmi1,pmix names no way': {'LCT_PMI_BACKEND': 'pmi1,pmix'},
-                'LCT_PMI_BACKEND=file names no way': {'LCT_PMI_BACKEND': 'file'},
+                'has variables (`file` needs LCT_PMI_FILE_NRANKS): ': {'LCT_PMI_BACKEND': 'file'},
                 'LCT_PMI_FILE_NRANKS=0 is not a number from 1 to 2147483647': {'LCT_PMI_FILE_NRANKS': 0},
                 'LCT_PMI_FILE_NRANKS=two is not a number': {'LCT_PMI_FILE_NRANKS': 'two'},
                 'LCT_PMI_FILE_NRANKS is not set': {'LCI_ATTR_BOOTSTRAP': 'file'},
