@@ -11,6 +11,20 @@ int report(int failure) {
   return 0;
 }
 
+/// Atomic operations on memory that this process has mapped, before one of them makes progress.
+constexpr unsigned most_without_progress = 512;
+/// Those of this thread since the last one that did.
+constinit thread_local unsigned without_progress __attribute__((tls_model("initial-exec"))) = 0;
+
+/// Makes progress now and then, since the program may repeat the operation until another process changes the memory,
+/// for example to take a lock: the messages of that process would wait for the thread that serves them in the
+/// background, which gets little of a busy processor.
+LCI_ALWAYS_INLINE inline void has_done_one(context& c) {
+  if (LCI_LIKELY(++without_progress < most_without_progress)) return;
+  without_progress = 0;
+  c.net.progress();
+}
+
 long operand_of(int op, const void* ploc, int value) {
   if (op == ARMCI_SWAP) return *static_cast<const int*>(ploc);
   if (op == ARMCI_SWAP_LONG) return *static_cast<const long*>(ploc);
@@ -31,10 +45,14 @@ int read_modify_write(const char* function, int op, void* ploc, void* prem, int 
     if (reinterpret_cast<uintptr_t>(prem) % size != 0)
       throw error(internal_failure, "prem must be a multiple of the " + std::to_string(size) + " bytes of its number");
     const long operand = operand_of(op, ploc, value);
-    const long before = c.mem.is_near(proc) ? armci_layer::read_modify_write(c.mem.locks_of(proc), op,
-                                                                             c.mem.near_or_reach(proc, prem, size),
-                                                                             reinterpret_cast<uint64_t>(prem), operand)
-                                            : c.far.rmw(op, prem, operand, proc);
+    long before;
+    if (c.mem.is_near(proc)) {
+      before = armci_layer::read_modify_write(c.mem.locks_of(proc), op, c.mem.near_or_reach(proc, prem, size),
+                                              reinterpret_cast<uint64_t>(prem), operand);
+      has_done_one(c);
+    } else {
+      before = c.far.rmw(op, prem, operand, proc);
+    }
     if (is_long(op))
       *static_cast<long*>(ploc) = before;
     else
@@ -56,6 +74,7 @@ int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
     if (std::byte* const at = c->mem.near(proc, prem, sizeof(long))) {
       *static_cast<long*>(ploc) = armci_layer::read_modify_write(c->mem.locks_of(proc), ARMCI_FETCH_AND_ADD_LONG, at,
                                                                  reinterpret_cast<uint64_t>(prem), value);
+      has_done_one(*c);
       return 0;
     }
   }
