@@ -2,6 +2,7 @@
 // operation ends.
 #include <lci.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,15 @@ void require(bool holds, const char* what, long n) {
   std::fprintf(stderr, "%s, when allocation %ld fails\n", what, n);
   std::exit(1);
 }
+
+/// Operations get this long to end. (A number of polls would be over before a process that has to answer runs.)
+class patience {
+ public:
+  bool is_over() const { return std::chrono::steady_clock::now() > end_; }
+
+ private:
+  const std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+};
 
 /// A put and a send of an iovec. Returns whether an allocation has failed.
 bool exchange(LCI_comp_t queue, long good) {
@@ -36,7 +46,7 @@ bool exchange(LCI_comp_t queue, long good) {
     post([&] { return LCI_putva(LCI_UR_ENDPOINT, sent, queue, LCI_RANK, 1, LCI_DEFAULT_COMP_REMOTE, nullptr); });
     post([&] { return LCI_recvv(LCI_UR_ENDPOINT, none, LCI_RANK, 2, queue, nullptr); });
     post([&] { return LCI_sendv(LCI_UR_ENDPOINT, sent, LCI_RANK, 2, queue, nullptr); });
-    for (long polls = 0; n < 4 && polls < 1000000; ++polls) {
+    for (const patience left; n < 4 && !left.is_over();) {
       (void)LCI_progress(LCI_UR_DEVICE);
       for (const LCI_comp_t from : {queue, LCI_UR_CQ}) {
         LCI_request_t r;
@@ -102,7 +112,8 @@ bool survive(LCI_comp_t queue, long good, const std::vector<LCI_lbuffer_t>& buff
     std::free(v.piggy_back.address);
   };
   const auto is_over = [&] { return ended[0] && (failed[0] || ended[1]) && ended[2] && ended[3] && ended[4]; };
-  for (long polls = 0; !is_over() && polls < 1000000; ++polls) {
+  const patience left;
+  for (long polls = 0; !is_over() && !left.is_over(); ++polls) {
     if (polls == 100) some.reset();
     (void)LCI_progress(LCI_UR_DEVICE);
     LCI_request_t r;
