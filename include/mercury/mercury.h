@@ -83,6 +83,10 @@ inline hg_proc_cb_t as_proc(long) { return hg_proc_cb_t(); } /* NULL */
 inline hg_rpc_cb_t as_rpc(int_rpc_t f) { return reinterpret_cast<hg_rpc_cb_t>(f); }
 inline hg_rpc_cb_t as_rpc(hg_rpc_cb_t f) { return f; }
 inline hg_rpc_cb_t as_rpc(long) { return hg_rpc_cb_t(); }
+#if __cplusplus >= 201103L
+inline hg_proc_cb_t as_proc(decltype(nullptr)) { return hg_proc_cb_t(); }
+inline hg_rpc_cb_t as_rpc(decltype(nullptr)) { return hg_rpc_cb_t(); }
+#endif
 } /* namespace mercury */
 
 template <class In, class Out, class Rpc>

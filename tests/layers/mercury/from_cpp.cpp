@@ -1,4 +1,4 @@
-// The headers in C++: routines that return int, and NULL, are registered as in C.
+// The headers in C++: routines that return int, NULL and nullptr are registered as in C.
 extern "C" {  // as programs do with C headers
 #include <mercury_callback.h>
 #include <mercury_checksum.h>
@@ -31,7 +31,8 @@ int main() {
   const hg_id_t id = MERCURY_REGISTER("add", in_t, out_t, execute);
   if (HG_Register("a", NULL, NULL, NULL) == 0 || HG_Register("b", nullptr, hg_proc_out_t, execute_too) == 0 ||
       HG_Register("c", hg_proc_in_t, NULL, NULL) == 0 || MERCURY_REGISTER("d", void, void, execute) == 0 ||
-      MERCURY_REGISTER("e", void, in_t, execute_too) == 0)
+      MERCURY_REGISTER("e", void, in_t, execute_too) == 0 || HG_Register("f", hg_proc_in_t, nullptr, nullptr) == 0 ||
+      HG_Register("g", nullptr, nullptr, execute) == 0)
     return 2;
   na_addr_t self;
   hg_request_t request;
