@@ -115,7 +115,7 @@ NA_EXPORT na_context_t* NA_Context_create(na_class_t* na_class) NA_WARN_UNUSED_R
 /* Cancels outstanding operations of the context and destroys it. Callbacks that NA_Trigger() has not run are dropped.
  * Puts and gets end when the peer has answered. If it has not within 10 s, the connection with it is ended.
  * NA_PROTOCOL_ERROR, and the context exists still, if an operation does not end then, if a callback of the context
- * calls it, or if another thread runs a callback of the context that does not return within 0.1 s. */
+ * calls it, or if another thread is in NA_Trigger() of the context and does not return within 0.1 s. */
 NA_EXPORT na_return_t NA_Context_destroy(na_class_t* na_class, na_context_t* context);
 
 /* --- addresses --- */

@@ -67,7 +67,7 @@ struct na_context final : lci::comp_impl_t {
   na_class_t* const owner;
   const uint64_t serial;             // unique in the process, never 0
   std::atomic<uint64_t> rounds{0};   // number of callbacks that have run
-  std::atomic<int> callbacks{0};     // threads that run a callback
+  std::atomic<int> triggering{0};    // threads in NA_Trigger()
   na::sleepers followers;            // threads that wait while another thread is the leader
   std::atomic<bool> leading{false};  // the leader waits for this context
   lci::comp_t leader_s;              // the counter on which the leader sleeps
@@ -83,6 +83,19 @@ struct na_context final : lci::comp_impl_t {
 namespace na {
 
 using callback_scope = lci::callback_scope<na_context>;
+
+/// Counts the calling thread among those in NA_Trigger() of a context. A program may learn from a callback that it can
+/// destroy the context, and the thread uses the context after the callback, too: so the end is its last access.
+class trigger_scope {
+ public:
+  explicit trigger_scope(na_context& in) : in_(in) { in.triggering.fetch_add(1, std::memory_order_relaxed); }
+  ~trigger_scope() { in_.triggering.fetch_sub(1, std::memory_order_release); }  // D1: pairs with D2
+  trigger_scope(const trigger_scope&) = delete;
+  trigger_scope& operator=(const trigger_scope&) = delete;
+
+ private:
+  na_context& in_;
+};
 
 inline bool valid(const na_class_t* c, const na_context_t* x) {
   return x != nullptr && x->magic == na_context_t::alive && x->owner == c;

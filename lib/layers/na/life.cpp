@@ -69,22 +69,24 @@ bool try_progress(na_class& c) {
   }
 }
 
-/// Waits until no thread runs a callback of the context. A program may learn from a callback that it can destroy the
-/// context, so one may be about to return. Returns false if it does not return soon.
-bool callbacks_return(const na_context& context) {
+/// Waits until no thread is in NA_Trigger() of the context, since one may be about to return after the callback from
+/// which the program knows that it can destroy the context. Returns false if a thread does not return soon.
+bool triggers_return(const na_context& context) {
   constexpr std::chrono::milliseconds soon{100};
   for (const clock::time_point end = clock::now() + soon;;) {
-    if (context.callbacks.load(std::memory_order_acquire) == 0) return true;  // D2
+    if (context.triggering.load(std::memory_order_acquire) == 0) return true;  // D2: pairs with D1
     if (clock::now() >= end) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 
-/// Cancels the context's operations until they have ended, for at most this time. Returns whether they have. Returns
-/// false at once if another thread begins a callback of one.
-bool end_operations(na_class& c, na_context& context, std::chrono::seconds longest) {
+/// `late`: operations have not ended in time. `in_use`: another thread stays in NA_Trigger() of the context.
+enum class end_of_operations { done, late, in_use };
+
+/// Cancels the context's operations until they have ended, for at most this time.
+end_of_operations end_operations(na_class& c, na_context& context, std::chrono::seconds longest) {
   for (const clock::time_point end = clock::now() + longest;;) {
-    if (!callbacks_return(context)) return false;
+    if (!triggers_return(context)) return end_of_operations::in_use;
     bool left = false;
     c.operations.for_each_used([&](na::operation& op) {
       if (op.context != &context) return;
@@ -93,8 +95,9 @@ bool end_operations(na_class& c, na_context& context, std::chrono::seconds longe
     });
     const bool happened = try_progress(c);
     while (na::operation* const op = context.pop()) c.done_with(op);
-    if (!left) return true;
-    if (clock::now() >= end) return false;
+    // The last operation may have ended in a callback that another thread has run meanwhile.
+    if (!left) return triggers_return(context) ? end_of_operations::done : end_of_operations::in_use;
+    if (clock::now() >= end) return end_of_operations::late;
     if (!happened) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
@@ -240,17 +243,15 @@ na_return_t NA_Context_destroy(na_class_t* na_class, na_context_t* context) {
   return na::guarded(function, [&] {
     // The core can't cancel puts and gets that the peer has to answer, and may still access their memory.
     constexpr std::chrono::seconds for_answers{10}, for_ended_connections{5};
-    const auto refuse_callback = [] {
-      return na::refuse(NA_PROTOCOL_ERROR, function,
-                        "another thread runs a callback of the context: destroy it when NA_Trigger() has returned");
-    };
-    if (!callbacks_return(*context)) return refuse_callback();
-    if (!end_operations(*na_class, *context, for_answers)) {
-      if (context->callbacks.load(std::memory_order_relaxed) != 0) return refuse_callback();
+    end_of_operations ended = end_operations(*na_class, *context, for_answers);
+    if (ended == end_of_operations::late) {
       na_class->end_peers_of(context);
-      if (!end_operations(*na_class, *context, for_ended_connections))
-        return na::refuse(NA_PROTOCOL_ERROR, function, "operations have not ended");
+      ended = end_operations(*na_class, *context, for_ended_connections);
     }
+    if (ended == end_of_operations::in_use)
+      return na::refuse(NA_PROTOCOL_ERROR, function,
+                        "another thread is in NA_Trigger() of the context: destroy it when that has returned");
+    if (ended == end_of_operations::late) return na::refuse(NA_PROTOCOL_ERROR, function, "operations have not ended");
     {
       const std::lock_guard guard(na_class->contexts_mutex);
       auto& all = na_class->contexts;

@@ -176,6 +176,7 @@ na_return_t NA_Trigger(na_context_t* context, unsigned int timeout, unsigned int
     return na::refuse(NA_INVALID_PARAM, function, "context is no context");
   return na::guarded(function, [&] {
     na_class& c = *context->owner;
+    const na::trigger_scope uses(*context);
     const na::callback_scope inside(context);
     const auto any = [&] { return context->any(); };
     clock::time_point end{};  // not read while there is something to do
@@ -183,10 +184,8 @@ na_return_t NA_Trigger(na_context_t* context, unsigned int timeout, unsigned int
       operation* const op = context->pop();
       if (op != nullptr) {
         ++ran;
-        context->callbacks.fetch_add(1, std::memory_order_relaxed);
         run_callback(c, op);
         context->end_round();  // not after the loop, as the next callback may take long
-        context->callbacks.fetch_sub(1, std::memory_order_release);  // D1: pairs with D2 in NA_Context_destroy()
         continue;
       }
       if (ran > 0 || timeout == 0) break;
