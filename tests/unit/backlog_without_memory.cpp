@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 #include <vector>
 
 #include "lib/core/operation/backlog.hpp"
@@ -79,4 +80,21 @@ TEST_CASE("the reserve of the backlog keeps messages without memory until they a
   CHECK(waiting.empty());
   CHECK(flags == 0);
   for (size_t i = 0; i < sent.size(); ++i) CHECK(sent[i] == (peer_of(i) != 1));
+}
+
+TEST_CASE("a message of the reserve that the network refuses by an exception is removed, and the others stay",
+          "[memory][backlog]") {
+  std::atomic<uint8_t> flags{0};
+  backlog waiting(flags, 1);
+  for (int peer = 0; peer < 4; ++peer) REQUIRE(waiting.keep(peer, &peer, sizeof peer));
+  const auto send = [](int peer, const std::byte*, size_t) {
+    if (peer == 1) throw std::runtime_error("refused");
+    return peer == 0;
+  };
+  CHECK_THROWS_AS(waiting.drain_reserve(send), std::runtime_error);
+  CHECK_FALSE(waiting.empty());
+  CHECK_FALSE(waiting.drain_reserve(send));  // only 2 and 3 are left
+  CHECK(waiting.drain_reserve([](int, const std::byte*, size_t) { return true; }));
+  CHECK(waiting.empty());
+  CHECK(flags == 0);
 }

@@ -164,6 +164,7 @@ void free_device(free_device_args& a) {
       if (of != nullptr) objects::end_to_free(of);
     }
   } const here(d);
+  d->lifetime.stop_waits();
   if (progress_thread* service = d->service.load(std::memory_order_acquire)) service->remove(*d);
   // close_device() sends what waits for room in the network, and bounds the wait for answers of peers. Handlers run
   // meanwhile and may post, so the user's handle is emptied afterwards.

@@ -22,7 +22,16 @@ class device_lifetime {
   void end_to_hold() { held_.fetch_sub(1, std::memory_order_release); }  // last access: the device may be freed
   bool holds_messages() const { return held_.load(std::memory_order_acquire) != 0; }
 
-  void begin_to_close() { closing_.store(true, std::memory_order_release); }
+  /// Has threads that wait for memory give up, since the device is about to be freed. The thread that frees it may have
+  /// to wait for them before it can call begin_to_close(), for example for a progress thread.
+  void stop_waits() { waits_.store(false, std::memory_order_relaxed); }
+  /// Returns whether a thread may wait for memory without bound.
+  bool may_wait() const { return waits_.load(std::memory_order_relaxed); }
+
+  void begin_to_close() {
+    stop_waits();
+    closing_.store(true, std::memory_order_release);
+  }
   /// Returns whether the device is being freed: work that waits for a peer's answer must end without it.
   bool closing() const { return closing_.load(std::memory_order_acquire); }
   /// Returns true once: progress was refused while the device closes, and that has not been logged.
@@ -42,6 +51,7 @@ class device_lifetime {
  private:
   std::atomic<int> tasks_{0}, held_{0};
   std::atomic<bool> closing_{false};
+  std::atomic<bool> waits_{true};
   std::atomic<bool> refusal_logged_{false};
   std::vector<unfinished>* rest_ = nullptr;
 };

@@ -1,6 +1,7 @@
 #include "lib/core/device/sending.hpp"
 
 #include <cstring>
+#include <exception>
 #include <new>
 #include <string>
 
@@ -252,10 +253,14 @@ bool send_or_queue(device& d, int peer, const void* message, size_t size) {
       if (d.backlog.keep(peer, message, size)) return true;
     }
     // The reserve is full. The peer waits for this message, so it must not be lost, unless the device is being freed.
-    (void)send_kept(d);
+    try {
+      (void)send_kept(d);
+    } catch (const std::exception&) {  // the network has refused another message
+      d.failures.add_exception(std::current_exception());
+    }
     if (n + 1 < memory_tries) continue;
     if (n + 1 == memory_tries) log_out_of_memory(peer, "waits until there is memory again");
-    if (d.lifetime.closing()) break;
+    if (!d.lifetime.may_wait()) break;
   }
   log_out_of_memory(peer, "is lost");
   return false;

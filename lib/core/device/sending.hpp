@@ -38,7 +38,7 @@ void enqueue(device& d, backlog::item item);
 void submit_or_enqueue(device& d, backlog::item item);
 /// Ends the operation of an item that will not be sent.
 LCI_COLD void end_unsent(device& d, backlog::item& item, failure how);
-/// Sends what the backlog's reserve keeps. False: nothing could be sent.
+/// Sends what the backlog's reserve keeps. Returns false if nothing could be sent.
 bool send_kept(device& d);
 /// Ends the requests in the backlog to a peer that has failed or ended. `thrown`: the first exception of a handler.
 LCI_COLD void end_queued(device& d, int peer, std::exception_ptr& thrown);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -73,7 +74,8 @@ class backlog {
     if (on_push != nullptr) on_push(on_push_argument);
   }
 
-  /// Keeps a message of the library without memory, beside the queues. False: it is too large, or the reserve is full.
+  /// Keeps a message of the library without memory, beside the queues. Returns false if it is too large, or if the
+  /// reserve is full.
   LCI_COLD bool keep(int peer, const void* message, size_t size) {
     {
       std::lock_guard guard(lock_);
@@ -134,16 +136,28 @@ class backlog {
   }
 
   /// Calls `send(peer, bytes, size)` for the messages of the reserve, and removes those for which it returns true.
-  /// Returns whether any was removed. It allocates nothing, and must not throw.
+  /// Returns whether any was removed. If send() throws, its message is removed, and the last exception is thrown when
+  /// all messages were tried. Allocates nothing otherwise.
   template <class F>
   bool drain_reserve(F send) {
     if (LCI_LIKELY(n_kept_.load(std::memory_order_relaxed) == 0) || !draining_.try_lock()) return false;
     std::lock_guard one(draining_, std::adopt_lock);
-    const size_t gone = reserve_.drain(send);
+    std::exception_ptr thrown;
+    const size_t gone = reserve_.drain([&](int peer, const std::byte* bytes, size_t size) {
+      try {
+        return send(peer, bytes, size);
+      } catch (...) {
+        thrown = std::current_exception();
+        return true;
+      }
+    });
     if (gone == 0) return false;
-    std::lock_guard guard(lock_);
-    n_kept_.fetch_sub(gone, std::memory_order_relaxed);
-    count_down(gone);
+    {
+      std::lock_guard guard(lock_);
+      n_kept_.fetch_sub(gone, std::memory_order_relaxed);
+      count_down(gone);
+    }
+    if (LCI_UNLIKELY(thrown != nullptr)) std::rethrow_exception(thrown);
     return true;
   }
 

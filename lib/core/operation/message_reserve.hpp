@@ -22,7 +22,7 @@ class message_reserve {
   /// Throws std::bad_alloc. The memory is not touched before it is used.
   message_reserve() : entries_(new entry[most]) {}
 
-  /// False: the message is too large, or there is no room left.
+  /// Returns false if the message is too large, or if there is no room left.
   bool keep(int peer, const void* message, size_t size) {
     if (size > largest) return false;
     std::lock_guard guard(lock_);

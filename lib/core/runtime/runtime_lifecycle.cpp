@@ -63,6 +63,8 @@ void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
 /// Returns what a handler has thrown while the device was freed. Throws if something could not be freed.
 std::exception_ptr free_defaults(runtime_t rt) {
   runtime& r = *rt.p_impl;
+  // A progress thread that waits for memory must end.
+  if (!r.default_device.is_empty()) r.default_device.p_impl->lifetime.stop_waits();
   r.service.reset();
   std::exception_ptr thrown;
   try {
