@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -75,8 +74,8 @@ mapping map_file(const external_address& a, const file_name& name) {
 std::optional<uint32_t> read_capacity(const mapping& m) {
   if (m.size() <= sizeof(connection_area_header)) return std::nullopt;
   connection_area_header& h = connection_area_view(m.base(), 0).header();
-  const uint32_t capacity = std::atomic_ref(h.capacity).load(std::memory_order_relaxed);
-  if (std::atomic_ref(h.magic).load(std::memory_order_relaxed) != connection_area_magic || capacity > max_ranks ||
+  const uint32_t capacity = read_once(h.capacity);
+  if (read_once(h.magic) != connection_area_magic || capacity > max_ranks ||
       m.size() < connection_area_view::size_of(capacity))
     return std::nullopt;
   return capacity;

@@ -61,13 +61,13 @@ void own_heap::discard(std::byte* begin, size_t size) const {
 peer_heap::peer_heap(const address& owner, segment_view segment, int rank) {
   heap_place& place = segment.header().heap;
   if (place.made.load(std::memory_order_acquire) == 0) return;  // A1
-  // Read once: processes that map the segment could change it, and the file is opened under this name and size.
+  // The file is opened under this name and size.
   file_name name;
-  name.fd = std::atomic_ref(place.name.fd).load(std::memory_order_relaxed);
-  name.size = std::atomic_ref(place.name.size).load(std::memory_order_relaxed);
-  name.file_system = std::atomic_ref(place.name.file_system).load(std::memory_order_relaxed);
-  name.file = std::atomic_ref(place.name.file).load(std::memory_order_relaxed);
-  const uint64_t base = std::atomic_ref(place.base).load(std::memory_order_relaxed);
+  name.fd = read_once(place.name.fd);
+  name.size = read_once(place.name.size);
+  name.file_system = read_once(place.name.file_system);
+  name.file = read_once(place.name.file);
+  const uint64_t base = read_once(place.base);
   map_ = map_peer(owner, name, rank, heap_size_attribute, base);
   window_ = {base, map_.base(), map_.size()};
 }

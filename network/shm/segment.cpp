@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -35,16 +34,6 @@ own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
   h.lane_stride = shape_.stride;
   h.magic = segment_magic;
 }
-
-namespace {
-
-/// Reads a word that another process may change meanwhile, once.
-template <class Word>
-Word read_once(Word& shared) {
-  return std::atomic_ref<Word>(shared).load(std::memory_order_relaxed);
-}
-
-}  // namespace
 
 std::optional<lane_shape> read_shape(const mapping& segment) {
   if (segment.size() <= lanes_offset()) return std::nullopt;
