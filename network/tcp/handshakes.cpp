@@ -32,7 +32,7 @@ constexpr int most_dropped = 8;
 // A peer that lacks descriptors or memory usually drops connections for no longer than this.
 constexpr std::chrono::milliseconds longest_refusal{2000};
 // Allowance for connections that do not authenticate; all ranks may connect at once.
-constexpr size_t spare_callers = 64;
+constexpr size_t spare_inbound = 64;
 
 enum class received { whole, not_yet, end, broken };
 
@@ -151,7 +151,7 @@ bool handshakes::handle(uint64_t mark) {
   const int which = static_cast<int>(mark & 0xffffffff);
   if (mark == listener_mark)
     accept_all();
-  else if (mark >> 32 == caller_mark >> 32)
+  else if (mark >> 32 == inbound_mark >> 32)
     read_hello(which);
   else
     advance(which);
@@ -167,24 +167,24 @@ void handshakes::accept_all() {
       return;
     }
     // A peer sends its hello at once, so the connection that has waited longest is least likely a peer's.
-    if (callers_.size() >= static_cast<size_t>(n_ranks_) + spare_callers) callers_.erase(oldest_caller());
+    if (inbound_.size() >= static_cast<size_t>(n_ranks_) + spare_inbound) inbound_.erase(oldest_inbound());
     prepare_for_messages(fd);
     // A peer whose connection is dropped tries again.
-    if (!watch(fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD)) continue;
-    callers_.emplace(fd, caller{std::move(s), {}, clock::now()});
+    if (!watch(fd, EPOLLIN | EPOLLRDHUP, inbound_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD)) continue;
+    inbound_.emplace(fd, inbound{std::move(s), {}, clock::now()});
     read_hello(fd);  // its hello may have arrived
   }
 }
 
-std::unordered_map<int, handshakes::caller>::iterator handshakes::oldest_caller() {
-  return std::min_element(callers_.begin(), callers_.end(),
+std::unordered_map<int, handshakes::inbound>::iterator handshakes::oldest_inbound() {
+  return std::min_element(inbound_.begin(), inbound_.end(),
                           [](const auto& a, const auto& b) { return a.second.since < b.second.since; });
 }
 
 void handshakes::pause_accepting(int error) {
   if (!has_waiting(listener_)) return;
-  if (!callers_.empty() && clock::now() - oldest_caller()->second.since > usual_hello_time) {
-    callers_.erase(oldest_caller());
+  if (!inbound_.empty() && clock::now() - oldest_inbound()->second.since > usual_hello_time) {
+    inbound_.erase(oldest_inbound());
     return;
   }
   epoll_ctl(events_, EPOLL_CTL_DEL, listener_.get(), nullptr);
@@ -193,19 +193,19 @@ void handshakes::pause_accepting(int error) {
 }
 
 void handshakes::read_hello(int fd) {
-  const auto it = callers_.find(fd);
-  if (it == callers_.end()) return;
+  const auto it = inbound_.find(fd);
+  if (it == inbound_.end()) return;
   const received so_far = receive_text(fd, it->second.bytes, hello_size);
   if (so_far == received::not_yet) return;
-  caller who = std::move(it->second);
-  callers_.erase(it);
+  inbound who = std::move(it->second);
+  inbound_.erase(it);
   hello h;
   if (so_far != received::whole || !decode(who.bytes, h) || !equal(h.request_secret, own_.request_secret)) return;
   if (h.rank < 0 || h.rank >= n_ranks_ || h.rank == own_rank_) return;
   answer(who, h);
 }
 
-void handshakes::answer(caller& who, const hello& h) {
+void handshakes::answer(inbound& who, const hello& h) {
   reply r;
   r.answer = own_.answer;
   // The peer's attempt came too late, and it will see ours; or it connects twice, which no device does.
@@ -279,8 +279,8 @@ void handshakes::handle_due() {
   if (accept_again_ != clock::time_point{} && now >= accept_again_ &&
       watch(listener_.get(), EPOLLIN, listener_mark, EPOLL_CTL_ADD))
     accept_again_ = {};
-  for (auto it = callers_.begin(); it != callers_.end();)
-    it = now - it->second.since > hello_timeout ? callers_.erase(it) : std::next(it);
+  for (auto it = inbound_.begin(); it != inbound_.end();)
+    it = now - it->second.since > hello_timeout ? inbound_.erase(it) : std::next(it);
   std::vector<int> again, due;
   for (const auto& [rank, a] : attempts_) {
     const bool troubled = !a.trouble.empty();

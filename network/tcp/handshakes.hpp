@@ -47,7 +47,7 @@ class handshakes {
 
   /// Starts to connect.
   void begin(int rank, const endpoint& to);
-  /// Handles an epoll event. False: another thread holds the lock.
+  /// Handles an epoll event. Returns false if another thread holds the lock.
   bool handle(uint64_t mark);
   /// Gives up attempts that have timed out, and retries those that are due.
   void handle_due();
@@ -57,8 +57,8 @@ class handshakes {
 
  private:
   using clock = std::chrono::steady_clock;
-  /// An incoming connection.
-  struct caller {
+  /// A connection that another process has opened, until its hello has arrived.
+  struct inbound {
     socket_handle socket;
     std::string bytes;
     clock::time_point since;
@@ -77,19 +77,19 @@ class handshakes {
     clock::duration pause{};  // before that one
   };
   static constexpr uint64_t listener_mark = uint64_t{1} << 32;
-  static constexpr uint64_t caller_mark = uint64_t{2} << 32;   // plus a descriptor
+  static constexpr uint64_t inbound_mark = uint64_t{2} << 32;  // plus a descriptor
   static constexpr uint64_t attempt_mark = uint64_t{3} << 32;  // plus a rank
 
   // All under mutex_.
   void accept_all();
-  /// The caller that has waited longest. Precondition: there is one.
-  std::unordered_map<int, caller>::iterator oldest_caller();
+  /// Returns the inbound connection that has waited longest. Precondition: there is one.
+  std::unordered_map<int, inbound>::iterator oldest_inbound();
   /// To be called after accept() has failed for lack of resources: closes a connection that has waited long, or stops
   /// accepting for a while. Otherwise the connection that waits would be reported again at once, and a thread that
   /// sleeps until an event would not sleep.
   void pause_accepting(int error);
   void read_hello(int fd);
-  void answer(caller& who, const hello& h);
+  void answer(inbound& who, const hello& h);
   void advance(int rank);
   void try_to_connect(int rank);
   /// If the device closes and lacks a descriptor to connect: closes the listener and returns true.
@@ -105,7 +105,7 @@ class handshakes {
   void schedule(attempt& a, std::string trouble);
   /// Removes the attempt. Returns the text that describes its failure.
   std::string end_attempt(int rank, const std::string& reason);
-  /// False, with `errno`: the system lacks resources.
+  /// Returns false, with `errno`, if the system lacks resources.
   bool watch(int fd, uint32_t events, uint64_t mark, int operation);
 
   connection_owner& owner_;
@@ -115,7 +115,7 @@ class handshakes {
   endpoint own_;
   socket_handle listener_;
   std::mutex mutex_;
-  std::unordered_map<int, caller> callers_;    // under mutex_, by descriptor
+  std::unordered_map<int, inbound> inbound_;   // under mutex_, by descriptor
   std::unordered_map<int, attempt> attempts_;  // under mutex_, by rank
   clock::time_point accept_again_{};           // under mutex_; 0: connections are accepted
   bool warned_ = false;                        // under mutex_
