@@ -46,7 +46,7 @@ class exchange {
   /// Sends a few bytes to the target's on_control().
   void send_control(worker& w, int rank, const void* bytes, size_t size);
 
-  /// Handles messages on the worker's device. True if there were any.
+  /// Handles messages on the worker's device. Returns true if there were any.
   bool progress(worker& w);
   /// The same on all devices, after other threads have ended.
   bool progress_all(worker& w);

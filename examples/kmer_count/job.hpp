@@ -37,7 +37,7 @@ class job : private receiver {
 
   void work(worker& w);
   void read_input(worker& w, size_t traversal);
-  /// Handles messages of other ranks and batches of other threads. True if there were any.
+  /// Handles messages of other ranks and batches of other threads. Returns true if there were any.
   bool look_around(worker& w);
   void deliver(worker& w, size_t traversal, int rank, batch* b);
   void process(worker& w, size_t traversal, const char* kmers, size_t n);

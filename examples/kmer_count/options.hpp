@@ -26,8 +26,8 @@ struct program_options {
   bool quiet = false;
 };
 
-/// Fills `options` from the command line. False: the program must end with `exit_code`; help or an error has been
-/// printed.
+/// Fills `options` from the command line. Returns false if the program must end with `exit_code`; help or an error has
+/// been printed.
 bool parse_command_line(int argc, char** argv, program_options& options, int& exit_code);
 
 }  // namespace kmer_count

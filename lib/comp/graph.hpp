@@ -53,9 +53,9 @@ class graph_node {
   status_t early_status;             // of a mark_complete() that was called while the function ran
   graph_node* next_ready = nullptr;  // in the list of the thread that is going to run the node
 
-  /// Called by the thread that ran the function, afterwards. False: the node is in phase `next`;
+  /// Called by the thread that ran the function, afterwards. Returns false if the node is in phase `next`;
   /// if that is `waiting`, another thread may complete the node and free the graph at once.
-  /// True: mark_complete() was called while the function ran; early_status is set.
+  /// Returns true if mark_complete() was called while the function ran; then early_status is set.
   bool leave(phase next);
 
  private:

@@ -54,8 +54,8 @@ class liveness {
   /// Notifies all present and future watchers that the device has ended. For a network whose devices can't notify a
   /// peer with which they have never exchanged anything. All ranks number their devices alike.
   LCI_COLD void end_device(uint32_t number);
-  /// Notifies `rank`, if its process is alive, that our device with this number counts it as failed. False: that is not
-  /// known yet, so call again later. Throws std::bad_alloc, and has no effect then.
+  /// Notifies `rank`, if its process is alive, that our device with this number counts it as failed. Returns false if
+  /// that is not known yet: call it again later. Throws std::bad_alloc, and has no effect then.
   LCI_COLD bool give_up(int rank, uint32_t number);
 
   static constexpr int64_t all_devices = -1;

@@ -122,14 +122,15 @@ class device final : public remote_device, public bundling_device, public connec
   /// Handles content that is complete.
   int end_content(connection& c, event_sink& sink);
   LCI_COLD void drop(connection& c, const std::list<outgoing>& unsent);
-  /// Fails the unanswered requests of a connection that has ended. Under receive_lock. False: retry later, the memory
-  /// of a put may still be read.
+  /// Fails the unanswered requests of a connection that has ended. Under receive_lock. Returns false if it must be
+  /// called again, as the memory of a put may still be read.
   LCI_COLD bool drop_asked(connection& c);
 
   // device_poll.cpp
   /// Returns the number of events, or -1 if another thread reads from the connection.
   int receive(connection& c, event_sink& sink);
-  /// Adds to `n_events`. False: nothing to read, or the connection has ended. Under its receive_lock.
+  /// Adds to `n_events`. Returns false if there is nothing to read, or if the connection has ended. Under its
+  /// receive_lock.
   bool read(connection& c, event_sink& sink, int& n_events);
   ssize_t read_content(connection& c, int fd);
   int receive_own(event_sink& sink);
@@ -166,7 +167,7 @@ class device final : public remote_device, public bundling_device, public connec
 
   // device_sleep.cpp
   bool prepare_to_sleep(sleep_set& events) override;
-  /// Ensures an event when what waits can be written. False: it can be now.
+  /// Ensures an event when what waits can be written. Returns false if it can be now.
   bool watch_blocked(connection& c);
 
   context& context_;

@@ -55,7 +55,8 @@ class lent_files {
 
   explicit lent_files(connection& c) : connection_(c) {}
 
-  /// The descriptor of a file. Null if the server is on another host, does not lend, or has the file open for writing.
+  /// Returns the descriptor of a file; null if the server is on another host, does not lend, or has the file open for
+  /// writing.
   std::shared_ptr<lent_descriptor> of(uint64_t handle, staging& near);
   /// A copy of the server's descriptor of a file that is open for reading, and perhaps writing, to map it. None if the
   /// server is on another host or does not lend. The caller closes it before the next call for the file.

@@ -78,8 +78,8 @@ class incoming_stream {
   bool note_lost(uint32_t number, const ordered_message& m);
   /// Counts the lost messages whose turn has come. Returns true if one of them asked for credit.
   bool pass_lost();
-  /// Counts a message that was delivered, and sends credit if it or a lost one behind it asks for that. True: `m` is
-  /// now the next message, which waited, and the caller must deliver it.
+  /// Counts a message that was delivered, and sends credit if it or a lost one behind it asks for that. Returns true if
+  /// `m` is now the next message, which waited, and the caller must deliver it.
   bool end_turn(device& d, ordered_message& m, uint32_t connection);
   // These end the turn of a message of deliver_at_once(), and deliver those that waited for it. They are functions of
   // their own, so that deliver_at_once() has no variables in memory.

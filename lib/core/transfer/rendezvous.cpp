@@ -29,7 +29,7 @@ uint64_t key_of(const matching_engine& engine, int peer, const wire::header& hea
 }
 
 /// Stores an RTS for a receive that is posted later; if one has been posted meanwhile, sets `match` to it instead.
-/// `engine`: null if this rank does not have it yet. False: there is no memory.
+/// `engine`: null if this rank does not have it yet. Returns false if there is no memory.
 bool store_rts(device& d, matching_engine* engine, const wire::header& head, const unexpected& content, void*& match) {
   unexpected* const u = allocate_unexpected(0);
   if (LCI_UNLIKELY(u == nullptr)) return false;

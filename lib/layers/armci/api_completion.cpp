@@ -11,9 +11,9 @@ int report(int failure) {
   return 0;
 }
 
-/// Atomic operations on memory that this process has mapped, before one of them makes progress.
+/// How many atomic operations on memory that this process has mapped make no progress, before one does.
 constexpr unsigned most_without_progress = 512;
-/// Those of this thread since the last one that did.
+/// How many of them this thread has executed since it last made progress.
 constinit thread_local unsigned without_progress __attribute__((tls_model("initial-exec"))) = 0;
 
 /// Makes progress now and then, since the program may repeat the operation until another process changes the memory,

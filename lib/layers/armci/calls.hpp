@@ -32,11 +32,11 @@ class call_table {
   /// Begins a call to `proc` that ends after `size` bytes of answers, or after one answer if `size` is 0. Increments
   /// `pending` of the states. Returns the call's token.
   uint32_t begin(int proc, const layout& destination, size_t size, std::initializer_list<request_state*> states);
-  /// An answer of `source`. True if a call has ended. One that makes no sense is ignored.
+  /// Handles an answer of `source`. Returns true if a call has ended. An answer that makes no sense is ignored.
   bool receive(int source, const std::byte* bytes, size_t size);
   /// Ends a call that a completion of the network ends, not a message. `failure`: 0, or the reason of the failure.
   void finish(uint32_t token, int failure);
-  /// Ends all calls to a process that has failed. True if there were any.
+  /// Ends all calls to a process that has failed. Returns true if there were any.
   bool fail(int proc);
   /// Ends a call whose request was not sent, if the failure of its process has not done so. The states get no failure,
   /// since the function that has issued the call reports it.

@@ -47,7 +47,7 @@ class core_layout {
   core_layout(const core_layout&) = delete;
   core_layout& operator=(const core_layout&) = delete;
   bool exists() const { return exists_; }
-  /// Null if the layout is contiguous.
+  /// Returns null if the layout is contiguous.
   const lci::layout_t* get() const { return contiguous_ ? nullptr : &layout_; }
 
  private:

@@ -57,7 +57,7 @@ class group_table {
   void set_default(const ARMCI_Group* g);
 
  private:
-  /// Null if MPI is not initialised at present. A program may start it after ARMCI. Under mutex_.
+  /// Returns null if MPI is not initialised at present. A program may start it after ARMCI. Under mutex_.
   const communicators* usable_communicators();
 
   const int me_;

@@ -96,7 +96,7 @@ class link {
   bool progress() noexcept;
   /// Wakes waits, which look at their conditions again. For receive().
   void something_happened();
-  /// Makes progress until `ready()`; sleeps if that takes long. False if `rank` (-1: none) has failed before.
+  /// Makes progress until `ready()`; sleeps if that takes long. Returns false if `rank` (-1: none) has failed before.
   template <class Ready>
   bool wait(int rank, Ready ready) {
     return poll(ready) || wait_asleep(rank, ready);
@@ -121,7 +121,7 @@ class link {
     }
     return true;
   }
-  /// The same for what any other process may cause. False if all others have failed before.
+  /// The same for what any other process may cause. Returns false if all others have failed before.
   template <class Ready>
   bool wait_for_any(Ready ready) {
     if (size_ == 1) return wait(-1, ready);  // another thread of this process causes it

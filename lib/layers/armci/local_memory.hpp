@@ -13,7 +13,7 @@ namespace armci_layer {
 class local_memory {
  public:
   /// At a multiple of 64, and of a page if it has 1 MiB or more: rows that cross the end of a page are copied more
-  /// slowly. Null if there is no memory.
+  /// slowly. Returns null if there is no memory.
   void* allocate(size_t bytes) noexcept;
   /// Frees a block. Returns false, without effect, if `p` is no block, or one that was freed already. Ignores null.
   bool release(void* p) noexcept;

@@ -64,7 +64,7 @@ class memory {
   }
 
   stripes& locks_of(int proc) { return views_[proc].own->locks; }
-  /// Null if the process is not near.
+  /// Returns null if the process is not near.
   control* control_of(int proc) { return views_[proc].own; }
   control& own_control() { return *views_[link_.me()].own; }
 

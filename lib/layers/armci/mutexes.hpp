@@ -65,7 +65,7 @@ class mutexes {
   word& here(const mutex_set::of_process& o, int mutex) {
     return *reinterpret_cast<word*>(memory_.near_or_reach(o.proc, address_of(o, mutex), sizeof(word)));
   }
-  /// Null if a message names no word of this process's.
+  /// Returns null if a message names no word of this process's.
   word* own_word(uint64_t address);
   void lock_slowly(word& w);
   /// In a job of one process: which thread holds a word, and how often it has locked it again. Behind the word.

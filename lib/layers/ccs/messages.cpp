@@ -195,7 +195,7 @@ LCI_ALWAYS_INLINE inline void run(int source, lci::tag_t tag, const handler& h, 
        h->num_args, source, to.num_args);
 }
 
-/// Runs the program's handler of a short message. False: it is none, or no handler for it was found.
+/// Runs the program's handler of a short message. Returns false if it is none, or if no handler for it was found.
 LCI_ALWAYS_INLINE inline bool handle_short(process& p, int source, lci::tag_t tag, std::byte* data, size_t size) {
   if (LCI_UNLIKELY(!wire::is_short(tag))) return false;
   const wire::address to = wire::unpack(tag);

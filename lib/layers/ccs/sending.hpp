@@ -26,7 +26,8 @@ class sending {
   sending(const sending&) = delete;
   sending& operator=(const sending&) = delete;
 
-  /// Sends until the network refuses. True: all was sent. If it throws for want of memory, it can be called again.
+  /// Sends until the network refuses. Returns true if all was sent. If it throws for want of memory, it can be called
+  /// again.
   bool advance();
   bool has_begun() const { return sent_ > 0; }
 

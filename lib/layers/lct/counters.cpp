@@ -125,7 +125,7 @@ class context : public lct::object<0x5bafb10c> {
     return static_cast<int>(counters_.size() - 1);
   }
 
-  /// Null if there is none.
+  /// Returns null if there is none.
   counter* find(int index) const { return index < 0 ? nullptr : found_.get(static_cast<size_t>(index)); }
 
   void record() {

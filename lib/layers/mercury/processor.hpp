@@ -14,7 +14,7 @@ namespace mercury {
 
 class processor;
 struct xdr_stream;
-/// Null if there is no memory.
+/// Returns null if there is no memory.
 xdr_stream* new_xdr_stream(processor& p);
 void delete_xdr_stream(xdr_stream* s);
 

@@ -22,8 +22,8 @@ class incoming {
 
   /// Copies the message of the call. Called inside progress.
   void arrive(na_addr_t from, na_tag_t tag, const void* data, size_t size);
-  /// Decodes the header. False: the call can't be executed and has been answered, or its arguments are being fetched
-  /// from the caller; the queue's reference has been released.
+  /// Decodes the header. Returns false if the call can't be executed and has been answered, or its arguments are being
+  /// fetched from the caller; then the queue's reference has been released.
   bool accept();
 
   span_of_chars room() { return {output_.get() + sizeof(mercury::response_header), output_room_}; }

@@ -73,7 +73,7 @@ class arrival_ports {
   /// Adds an endpoint, and delivers the messages that were stored for it.
   void add(LCI_endpoint_s* endpoint);
   void remove(LCI_endpoint_s* endpoint);
-  /// Null if there is none. Takes no lock.
+  /// Returns null if there is none. Takes no lock.
   LCI_endpoint_s* find(unsigned id) const { return endpoints_.get(id); }
 
  private:

@@ -19,8 +19,8 @@ constexpr size_t packet_slack = 64;
 void* take_packet();
 /// The same, for a message of this rank: the last packets are from the reserve.
 void* take_packet_to_send();
-/// The same, for a receive that is posted. Null if senders need the packets that are left: then the receive gets
-/// ordinary memory.
+/// The same, for a receive that is posted. Returns null if senders need the packets that are left: then the receive
+/// gets ordinary memory.
 void* take_packet_to_receive();
 /// For a post that the core has refused: returns LCI_ERR_RETRY, and gives the core a packet of the reserve, since the
 /// next attempt may need one.

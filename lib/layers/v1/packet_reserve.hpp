@@ -18,7 +18,7 @@ class packet_reserve {
   bool is_incomplete() const { return missing_.load(std::memory_order_relaxed) != 0; }
   /// Fills the reserve from the pool, as far as that has packets.
   void fill();
-  /// Null if the reserve is empty.
+  /// Returns null if the reserve is empty.
   void* take();
 
  private:

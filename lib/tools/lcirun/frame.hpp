@@ -110,8 +110,8 @@ class frame_buffer {
  public:
   explicit frame_buffer(size_t most) : most_(most) {}
   void append(const char* data, size_t size) { bytes_.append(data, size); }
-  /// Returns the next complete frame, valid until the next append(). False: none is complete yet, or the stream is
-  /// bad().
+  /// Returns the next complete frame, valid until the next append(). Returns false if none is complete yet, or if the
+  /// stream is bad().
   bool next(frame_t& type, std::string_view& fields);
   /// Returns whether the stream contained an unknown type or a frame that is too long.
   bool bad() const { return bad_; }

@@ -40,7 +40,7 @@ class listener {
   /// if there was no memory, waits a little.
   void make_room(int error);
   void talk(caller& who);
-  /// Reads until `into` has `size` bytes. False: not yet, or the connection was closed.
+  /// Reads until `into` has `size` bytes. Returns false if it has not yet, or if the connection was closed.
   bool receive(caller& who, std::string& into, size_t size);
   void send_away(caller& who, const char* why);
 

@@ -48,7 +48,7 @@ class local_host : public host {
   };
 
   rank_state& at(int rank) { return ranks_[size_t(rank - share().first)]; }
-  /// Reads one portion of a rank's requests and reports it. False: there was none.
+  /// Reads one portion of a rank's requests and reports it. Returns false if there was none.
   bool read_requests(rank_state& rank);
   void read(pipe_end& from);
   void close(pipe_end& from);

@@ -18,7 +18,7 @@ std::vector<pid_t> descendants();
 /// Sends the signal to all descendants. Returns how many there were.
 int signal_descendants(int signal);
 
-/// SIGKILLs all descendants and reaps them. False: some could not be killed within `seconds`.
+/// SIGKILLs all descendants and reaps them. Returns false if some could not be killed within `seconds`.
 bool kill_descendants(double seconds);
 
 /// "exited with code 3", "was killed by signal 11 (Segmentation fault)".
