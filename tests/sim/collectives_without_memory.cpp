@@ -1,7 +1,10 @@
 // Collective operations that fail for lack of memory leave nothing behind, and succeed when there is memory again.
+#include <exception>
 #include <set>
+#include <stdexcept>
 
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/kept_exceptions.hpp"
 #include "tests/sim/failing_memory.hpp"
 
 using namespace sim_test;
@@ -56,4 +59,19 @@ TEST_CASE("memory that can't be published stays unpublished, and can be deregist
   CHECK_FALSE(d.published.empty());
   lci::unpublish_memory_x(&publication).runtime(job[0])();
   lci::deregister_memory_x(&mr).runtime(job[0])();
+}
+
+TEST_CASE("what progress() throws during a collective operation is thrown later, also if there was no memory") {
+  small_job job(1);
+  const auto progress = [&] { return lci::progress_x().runtime(job[0])(); };
+  constexpr int n = 8;
+  {
+    lci::core::device& d = *lci::get_default_device_x().runtime(job[0])().p_impl;
+    const std::exception_ptr thrown = std::make_exception_ptr(std::runtime_error("a message is lost"));
+    const failing_memory all;
+    lci::core::exceptions_for_later later(d);
+    for (int i = 0; i < n; ++i) later.keep(thrown);
+  }
+  for (int i = 0; i < n; ++i) CHECK_THROWS_WITH(progress(), "a message is lost");
+  CHECK_NOTHROW(progress());
 }

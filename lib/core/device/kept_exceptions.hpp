@@ -1,8 +1,11 @@
 // What progress() throws while another call waits.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <exception>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "lib/base/log.hpp"
@@ -13,20 +16,26 @@
 namespace lci::core {
 
 /// Exceptions that the next progress() of the program throws, once the call that has caught them is over: if they were
-/// given back before, the progress() of that call would throw them again. Used by one thread.
+/// given back before, the progress() of that call would throw them again. The first ones need no memory, since they may
+/// say that a message was lost for lack of it. Used by one thread.
 class exceptions_for_later {
  public:
   explicit exceptions_for_later(device& d) : device_(d) {}
   ~exceptions_for_later() {
-    for (std::exception_ptr& thrown : kept_) device_.failures.add_exception(std::move(thrown));
+    for (size_t i = 0; i < n_first_; ++i) device_.failures.add_exception(std::move(first_[i]));
+    for (std::exception_ptr& thrown : more_) device_.failures.add_exception(std::move(thrown));
   }
   exceptions_for_later(const exceptions_for_later&) = delete;
   exceptions_for_later& operator=(const exceptions_for_later&) = delete;
 
   LCI_COLD void keep(const std::exception_ptr& thrown) noexcept {
-    if (kept_.size() >= peer_failures::most_exceptions) return;  // the device would drop it
+    if (n_first_ < first_.size()) {
+      first_[n_first_++] = thrown;
+      return;
+    }
+    if (n_first_ + more_.size() >= peer_failures::most_exceptions) return;  // the device would drop it
     try {
-      insist_on_memory([&] { kept_.push_back(thrown); });
+      insist_on_memory([&] { more_.push_back(thrown); });
     } catch (const std::bad_alloc&) {
       log_warning("an exception that progress() threw while another call waited is dropped: no memory to keep it");
     }
@@ -34,7 +43,9 @@ class exceptions_for_later {
 
  private:
   device& device_;
-  std::vector<std::exception_ptr> kept_;
+  std::array<std::exception_ptr, 8> first_;
+  size_t n_first_ = 0;
+  std::vector<std::exception_ptr> more_;
 };
 
 /// A collective operation that has begun goes on when progress() throws: the other ranks wait for this one, and could

@@ -13,6 +13,7 @@ namespace lci::core {
 
 peer_failures::peer_failures(runtime& rt) : rt_(rt), n_ranks_(rt.size()), look_(rt.external_peers != nullptr) {
   failures_.reserve(static_cast<size_t>(std::clamp(n_ranks_, 16, 64)));
+  exceptions_.reserve(most_exceptions);
 }
 
 std::string peer_failures::text_of(const peer_failure& failure) const {
@@ -88,20 +89,16 @@ void peer_failures::add_device_end(int peer, uint8_t how) {
 }
 
 void peer_failures::add_exception(std::exception_ptr thrown) noexcept {
-  try {
-    {
-      std::lock_guard guard(mutex_);
-      if (exceptions_.size() >= most_exceptions) return;
-    }
-    log_exception("an exception is kept for the next progress()", thrown);
-    insist_on_memory([&] {
-      std::lock_guard guard(mutex_);
-      exceptions_.push_back(thrown);  // the thread that takes it out destroys it
-    });
-    unreported_.store(true, std::memory_order_relaxed);
-  } catch (const std::bad_alloc&) {
-    log_warning("an exception could not be kept for the next progress(): no memory");
+  const auto is_full = [this] { return exceptions_.size() >= most_exceptions; };
+  {
+    std::lock_guard guard(mutex_);
+    if (is_full()) return;
   }
+  log_exception("an exception is kept for the next progress()", thrown);
+  std::lock_guard guard(mutex_);
+  if (is_full()) return;          // other threads have kept some meanwhile
+  exceptions_.push_back(thrown);  // the thread that takes it out destroys it
+  unreported_.store(true, std::memory_order_relaxed);
 }
 
 bool peer_failures::has_failed(int peer) const {
@@ -163,7 +160,7 @@ void peer_failures::throw_next() {
   };
   if (!exceptions_.empty()) {
     const std::exception_ptr oldest = std::move(exceptions_.front());
-    exceptions_.pop_front();
+    exceptions_.erase(exceptions_.begin());
     update();
     guard.unlock();
     std::rethrow_exception(oldest);

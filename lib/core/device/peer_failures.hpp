@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -45,8 +44,7 @@ class peer_failures {
   /// Records that the peer closes its device; `how`: wire::ends or wire::has_ended.
   void add_device_end(int peer, uint8_t how);
   /// Keeps, and logs, an exception that could not be thrown where it was caught, for example of a handler in a progress
-  /// thread: the next progress() of the program throws it. Drops it if there is no memory, or if most_exceptions others
-  /// wait.
+  /// thread: the next progress() of the program throws it. Drops it if most_exceptions others wait. Needs no memory.
   LCI_COLD void add_exception(std::exception_ptr thrown) noexcept;
 
   // --- asking ---
@@ -103,10 +101,10 @@ class peer_failures {
   std::atomic<bool> look_;  // any_rank_, a device end, or there may be peers outside of the job
   std::atomic<bool> unreported_{false};
   mutable std::mutex mutex_;
-  std::vector<peer_failure> failures_;         // under mutex_
-  std::deque<std::exception_ptr> exceptions_;  // under mutex_
-  std::map<int, uint8_t> device_ends_;         // by peer; under mutex_
-  std::map<int, std::string> refusals_;        // by peer, the latest; under mutex_
+  std::vector<peer_failure> failures_;          // under mutex_
+  std::vector<std::exception_ptr> exceptions_;  // with room for most_exceptions; under mutex_
+  std::map<int, uint8_t> device_ends_;          // by peer; under mutex_
+  std::map<int, std::string> refusals_;         // by peer, the latest; under mutex_
 };
 
 }  // namespace lci::core
