@@ -286,8 +286,9 @@ LCI_API LCI_error_t LCI_recvmn(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_c
 /* buffer.address NULL: the library allocates the buffer; free it with LCI_lbuffer_free(). */
 LCI_API LCI_error_t LCI_recvl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
                               void* user_context);
-/* As many long buffers as were sent, none of them shorter. iovec.lbuffers NULL: the library allocates all; free the
- * array and a piggy-back buffer with free(), the long buffers with LCI_lbuffer_free(). */
+/* As many long buffers as were sent, none of them shorter. The array iovec.lbuffers must live until the receive is
+ * complete: the library writes the lengths of the message to it. iovec.lbuffers NULL: the library allocates all; free
+ * the array and a piggy-back buffer with free(), the long buffers with LCI_lbuffer_free(). */
 LCI_API LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t tag, LCI_comp_t completion,
                               void* user_context);
 

@@ -45,6 +45,7 @@ struct strided_arguments {
   const int* counts;
   int levels;
   int proc;
+  bool is_contiguous = false;  ///< the caller's size is an argument `bytes`, not an array `count`
 };
 /// Checks levels, strides and counts. Returns false if there are no bytes. Throws `error` with the interface's codes.
 bool check_shape(const strided_arguments& a);

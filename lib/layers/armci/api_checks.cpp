@@ -40,7 +40,7 @@ void check_elements(size_t bytes, const char* name, addition what) {
 
 void check_count(const strided_arguments& a, int i) {
   if (LCI_UNLIKELY(a.counts[i] < 0))
-    throw error(FAIL3, (a.levels == 0 ? "bytes" : "count[" + std::to_string(i) + "]") + " = " +
+    throw error(FAIL3, (a.is_contiguous ? "bytes" : "count[" + std::to_string(i) + "]") + " = " +
                            std::to_string(a.counts[i]) + ", but must be 0 or more");
 }
 
@@ -75,7 +75,7 @@ bool check(const context& c, const strided_arguments& a, addition what) {
     throw error(FAIL, std::string(unnamed(a.src)) + " is NULL, but must be an address");
   const bool any = check_shape(a);
   check_proc(c, a.proc);
-  check_elements(static_cast<size_t>(a.counts[0]), a.levels == 0 ? "bytes" : "count[0]", what);
+  check_elements(static_cast<size_t>(a.counts[0]), a.is_contiguous ? "bytes" : "count[0]", what);
   return any;
 }
 

@@ -21,7 +21,7 @@ LCI_ALWAYS_INLINE inline std::byte* reachable(const context* c, const void* loca
   return or_code(function, [&] {
     context& c = running();
     if (what.adds) check_addition(function, what);
-    const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc};
+    const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc, true};
     if (check(c, a, what)) put(c, a, what);
     complete(c, handle);
     return 0;
@@ -31,7 +31,7 @@ LCI_ALWAYS_INLINE inline std::byte* reachable(const context* c, const void* loca
 [[gnu::cold, gnu::noinline]] int get_checked(const char* function, void* src, void* dst, int bytes, int proc) {
   return or_code(function, [&] {
     context& c = running();
-    const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc};
+    const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc, true};
     if (!check(c, a, {})) return 0;
     blocking(c, proc, [&](request_state* state) { get(c, a, state); });
     return 0;
@@ -41,7 +41,7 @@ LCI_ALWAYS_INLINE inline std::byte* reachable(const context* c, const void* loca
 [[gnu::cold, gnu::noinline]] int nb_put_checked(void* src, void* dst, int bytes, int proc, armci_hdl_t* handle) {
   return or_code("ARMCI_NbPut", [&] {
     context& c = running();
-    const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc};
+    const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc, true};
     if (!check(c, a, {}))
       complete(c, handle);
     else
@@ -117,7 +117,7 @@ int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* req) {
   }
   return or_code("ARMCI_NbGet", [&] {
     context& c = running();
-    const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc};
+    const strided_arguments a{src, nullptr, dst, nullptr, &bytes, 0, proc, true};
     if (check(c, a, {}))
       get(c, a, begin_request(c, req, proc).state());
     else

@@ -396,6 +396,10 @@ const std::map<std::string, std::function<void()>> cases = {
     {"tree null", [] { start(), armci_msg_bintree(SCOPE_ALL, nullptr, nullptr, nullptr, nullptr); }},
     {"world null", [] { start(), ARMCI_Group_get_world(nullptr); }},
     {"malloc negative", [] { start(), std::exit(ARMCI_Malloc(bases.data(), -5) == -6 ? 3 : 4); }},
+    {"put size", [] { start(), std::exit(-ARMCI_Put(local, there(0), -4, 0)); }},
+    {"puts size", [] { start(), std::exit(-ARMCI_PutS(local, stride, there(0), stride, negative + 1, 0, 0)); }},
+    {"nbgets size", [] { start(), std::exit(-ARMCI_NbGetS(there(0), stride, local, stride, negative + 1, 0, 0, {})); }},
+    {"accs size", [] { start(), std::exit(-ARMCI_AccS(ARMCI_ACC_DBL, &one, local, {}, local, {}, count + 1, 0, 0)); }},
     {"error of threads", error_of_threads},
     {"error", [] { start(), ARMCI_Error("the program's own reason", 7); }},
 

@@ -81,6 +81,15 @@ class Misuse(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("armci: ARMCI_Malloc: bytes = -5, but must be 0 or more\n", done.stderr)
 
+    def test_an_error_names_the_size_as_the_function_does(self):
+        for case, text in {"put size": "ARMCI_Put: bytes = -4", "puts size": "ARMCI_PutS: count[0] = -4",
+                           "nbgets size": "ARMCI_NbGetS: count[0] = -4",
+                           "accs size": "ARMCI_AccS: count[0] = 4"}.items():
+            with self.subTest(case=case):
+                done = run(case)
+                self.assertGreater(done.returncode, 0, done.stderr)
+                self.assertIn(f"armci: {text}, but must be", done.stderr)
+
     def test_of_several_threads_that_call_armci_error_one_prints_and_sets_the_code(self):
         for _ in range(5):
             done = run("error of threads")
@@ -110,7 +119,7 @@ class Misuse(unittest.TestCase):
         names = subprocess.run([MISUSE], capture_output=True, text=True, check=True).stdout.splitlines()
         here = {n for n in names if not n.startswith("dead ")}
         self.assertEqual(here, set(FAULTS) | {"no init put", "init", "error", "error of threads", "malloc negative",
-                                               "lock memory far"})
+                                               "lock memory far", "put size", "puts size", "nbgets size", "accs size"})
 
 
 if __name__ == "__main__":
