@@ -57,16 +57,27 @@ bool is_to_itself(int fd) {
          std::memcmp(&own, &other, own_length) == 0;
 }
 
+/// Waits until `fd` can be written to or `timeout` seconds have passed (0: for ever). A signal does not end the wait.
+bool becomes_writable(int fd, double timeout) {
+  const auto begin = clock::now();
+  for (;;) {
+    const double left = timeout - std::chrono::duration<double>(clock::now() - begin).count();
+    if (timeout > 0 && left <= 0) return false;
+    pollfd p{fd, POLLOUT, 0};
+    const int n = poll(&p, 1, timeout > 0 ? static_cast<int>(std::min(left, 1e6) * 1e3) + 1 : -1);
+    if (n > 0) return true;
+    if (n < 0 && errno != EINTR) return false;
+  }
+}
+
 /// Returns 0, or the error.
 int connect_once(const addrinfo& a, double timeout, socket_fd& out) {
   socket_fd fd(socket(a.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return errno;
   int error = connect(fd.get(), a.ai_addr, a.ai_addrlen) == 0 ? 0 : errno;
   if (error == EINPROGRESS) {
-    pollfd p{fd.get(), POLLOUT, 0};
-    const int wait_ms = timeout > 0 ? static_cast<int>(std::min(timeout, 1e6) * 1e3) + 1 : -1;
     socklen_t length = sizeof error;
-    if (poll(&p, 1, wait_ms) <= 0) return ETIMEDOUT;
+    if (!becomes_writable(fd.get(), timeout)) return ETIMEDOUT;
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
   }
   if (error == 0 && is_to_itself(fd.get())) {

@@ -1,14 +1,18 @@
 // The outside TCP network reports that a connection attempt failed. The receiver of the report may then abandon other
 // attempts, also those that the same pass over the list was about to handle.
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
 #include <vector>
 
+#include "lci/errors.hpp"
 #include "network/tcp/endpoint.hpp"
+#include "network/tcp/outside/context.hpp"
 #include "network/tcp/outside/credentials.hpp"
 #include "network/tcp/outside/introductions.hpp"
 
@@ -80,4 +84,30 @@ TEST_CASE(
   }
   CHECK(client.failures == 1);
   CHECK_FALSE(client.all.any());
+}
+
+TEST_CASE("where no descriptor is left for a listener to peers outside of the job, the error says so") {
+  lci::net_context_attr_t attr = client_of_one_peer::without_keys();
+  attr.peer_listen = "tcp://127.0.0.1:0";
+  attr.peer_timeout = 5;
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int lowest_free = dup(0);
+  REQUIRE(lowest_free >= 0);
+  close(lowest_free);
+  std::string why;
+  // Another descriptor each time, until the epoll has one and the listener has none.
+  for (int more = 1; more < 8 && why.find("listened for") == std::string::npos; ++more) {
+    const rlimit few{static_cast<rlim_t>(lowest_free + more), before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    try {
+      out::context made(attr, 0, {});
+    } catch (const lci::resource_error& e) {
+      why = e.what();
+    }
+    setrlimit(RLIMIT_NOFILE, &before);
+  }
+  INFO(why);
+  CHECK(why.find("listened for") != std::string::npos);
+  CHECK(why.find("Too many open files") != std::string::npos);
 }

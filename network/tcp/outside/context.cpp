@@ -81,9 +81,10 @@ void context::listen_at_all(const std::string& urls) {
     const int network = u.provider.empty() ? over_tcp : use({u.provider, host_of(where), operation, "peer_listen"});
     socket_handle listener(socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const int on = 1;  // a restarted server can listen on the port of its former connections
-    setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     socklen_t length = length_of(where);
-    if (bind(listener.get(), reinterpret_cast<sockaddr*>(&where), length) != 0 || listen(listener.get(), 1024) != 0 ||
+    // Where there is no socket, no call follows: it would replace errno.
+    if (listener.get() < 0 || setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        bind(listener.get(), reinterpret_cast<sockaddr*>(&where), length) != 0 || listen(listener.get(), 1024) != 0 ||
         getsockname(listener.get(), reinterpret_cast<sockaddr*>(&where), &length) != 0 ||
         !watch(events_.get(), listener.get(), EPOLLIN, listener_mark | listeners_.size(), true))
       throw resource_error("tcp: peers outside of the job can't be listened for at " + text + ": " +
