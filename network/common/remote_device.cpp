@@ -33,7 +33,11 @@ void remote_device::end_peer(int rank) {
 void remote_device::check_peers() {
   checked_.begin(cpu_ticks());
   liveness& peers = job_.peers();
-  peers.poll();
+  try {
+    peers.poll();
+  } catch (const std::bad_alloc&) {
+    // Nothing is lost: the event comes again. An exception of progress() would say that a message may be.
+  }
   peers.handle_new(departures_seen_, [&](const liveness::departure& d) {
     if (d.device != liveness::all_devices && d.device != number_) return;
     if (d.failed)
