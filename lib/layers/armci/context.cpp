@@ -66,6 +66,8 @@ context::context(std::optional<bool> applies)
     }
     // Nobody sends a request before all can serve it.
     lci::barrier_x().runtime(net.runtime()).device(net.device())();
+    // Other processes may have returned from ARMCI_Init. If there was no memory for a message of theirs, this throws.
+    (void)lci::progress_x().runtime(net.runtime()).device(net.device())();
   });
 }
 

@@ -185,8 +185,6 @@ bool link::progress() noexcept {
     return lci::progress_x().device(device_).runtime(runtime_)().is_done();
   } catch (const lci::peer_failure_error& e) {
     note_failure(e);
-  } catch (const lci::resource_error& e) {
-    end_job("a message", e.what(), 1);  // the message may be lost, and a process waits for it
   } catch (const std::exception& e) {
     say("progress", e.what());
   }
@@ -205,8 +203,6 @@ bool link::sleep(const std::function<bool()>& ready, double seconds) {
     return lci::counter_wait_for_x(events_, seen + 1, seconds).device(device_).runtime(runtime_)();
   } catch (const lci::peer_failure_error& e) {
     note_failure(e);
-  } catch (const lci::resource_error& e) {
-    end_job("a message", e.what(), 1);  // the message may be lost, and a process waits for it
   } catch (const std::exception& e) {
     say("progress", e.what());
   }
