@@ -84,8 +84,8 @@ class deferred_queue {
   /// Number of tasks. May be stale, which only delays the work.
   std::atomic<int> count{0};
 
-  /// Called after each push(), if set: wakes threads that sleep while there is nothing to run. Set it
-  /// before the first push().
+  /// If it is not null, push() calls it last, to wake threads that sleep while there is nothing to run. Set it before
+  /// the first push().
   void (*on_push)(void* argument) = nullptr;
   void* on_push_argument = nullptr;
 

@@ -23,7 +23,8 @@ constexpr uint32_t max_devices = 1024;                     // open at a time, in
 constexpr uint32_t max_lanes_per_device = 16384;
 constexpr uint32_t max_ranks = 1u << 22;  // more processes than a host can have
 
-/// Reads a word of shared memory once: other processes may change it between two reads, whatever they should do.
+/// Reads a word that other processes can write to. The caller validates and uses the returned copy: a second read could
+/// return another value.
 template <class Word>
 Word read_once(Word& shared) {
   return std::atomic_ref<Word>(shared).load(std::memory_order_relaxed);

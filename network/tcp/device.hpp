@@ -129,8 +129,8 @@ class device final : public remote_device, public bundling_device, public connec
   // device_poll.cpp
   /// Returns the number of events, or -1 if another thread reads from the connection.
   int receive(connection& c, event_sink& sink);
-  /// Adds to `n_events`. Returns false if there is nothing to read, or if the connection has ended. Under its
-  /// receive_lock.
+  /// Reads from the connection once, delivers the messages, and adds their number to `n_events`. Returns false if there
+  /// is nothing to read, or if the connection has ended. The caller holds its receive_lock.
   bool read(connection& c, event_sink& sink, int& n_events);
   ssize_t read_content(connection& c, int fd);
   int receive_own(event_sink& sink);

@@ -52,7 +52,7 @@ struct answering_pair {
   lci::comp_t sync[2] = {lci::alloc_sync_x().runtime(job[0])(), lci::alloc_sync_x().runtime(job[1])()};
 };
 
-/// Returns whether the operation has been done, or has ended for want of memory.
+/// Returns true if the operation has completed, also with the error no_memory.
 bool has_ended_soundly(const lci::status_t& s) {
   return s.is_done() || s.error.errorcode == lci::errorcode_t::no_memory;
 }

@@ -22,7 +22,7 @@ uint64_t number_of(const wire::header& head, bool ordered) {
   return wire::may_have_number(head.what) ? head.tag >> 32 : 0;
 }
 
-/// Sets the counters of messages of its kind; other kinds are not counted.
+/// Chooses the counters that the message adds to, by its kind. Kinds that no counter counts are left as they are.
 void set_counters(seen_message& seen) {
   switch (seen.what) {
     case wire::kind::am:

@@ -95,8 +95,8 @@ class backlog {
     return at == queues_.end() ? 0 : at->second.bytes;
   }
 
-  /// Called after each push() and keep(), unless null: wakes threads that sleep while there is nothing to submit. Set
-  /// it before the first push().
+  /// If it is not null, push() and keep() call it last, to wake threads that sleep while there is nothing to submit.
+  /// Set it before the first push().
   void (*on_push)(void* argument) = nullptr;
   void* on_push_argument = nullptr;
 

@@ -29,8 +29,8 @@ class timers {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
-  /// Returns whether a deadline or timeout in so many seconds comes at all. A negative number means that it does not,
-  /// and so does one of more than 30 years. `seconds` must not be NaN.
+  /// Returns whether a deadline or timeout of `seconds` is finite. A negative value means none, and so does one of more
+  /// than 30 years. `seconds` must not be NaN.
   static bool has_end(double seconds) { return seconds >= 0 && seconds < 1e9; }
   /// The time in so many seconds, as now(); `never` unless has_end(seconds).
   static int64_t after(double seconds) {
